@@ -1,0 +1,23 @@
+/* slipway: from a content-addressed cache to a launch, a type for every step.  Everything, by task:
+ *
+ *   errors, codes                      <slipway/error.h>      memory      <slipway/alloc.h>    limits  <slipway/limits.h>
+ *   what an artifact is called         <slipway/record.h>  <slipway/identity.h>  <slipway/key.h>
+ *   where it is kept                   <slipway/store.h>
+ *   Cached -> Hydrated -> DeviceLoaded -> Launchable          <slipway/phases.h>
+ *   what a launch must know            <slipway/contract.h>
+ *   compile on a miss                  <slipway/compile.h>
+ *   devices                            <slipway/device.h>
+ *   measuring                          <slipway/metrics.h>
+ *   for kernels of the host driver     <slipway/host_kernel.h>   (not included here: it is for kernels)
+ *   for implementers                   <slipway/sys/driver_impl.h>  <slipway/sys/backend_impl.h>
+ */
+#ifndef SLIPWAY_SLIPWAY_H
+#define SLIPWAY_SLIPWAY_H
+
+#include <slipway/compile.h>
+#include <slipway/limits.h>
+#include <slipway/metrics.h>
+#include <slipway/phases.h>
+#include <slipway/version.h>
+
+#endif
