@@ -1,9 +1,10 @@
-/* Kernels for the `host` driver: the one header a host kernel includes.  It stands alone (nothing of slipway's is needed beside
- * it), is plain C11, and asks for gcc or clang and ELF.
+/* Kernels for the `host` driver: the one header a host kernel includes.  It stands alone (nothing of slipway's is
+ * needed beside it), is plain C11, and asks for gcc or clang and ELF.
  *
  *     #include <slipway/host_kernel.h>
  *
- *     SLW_HOST_KERNEL(scale, SLW_HOST_PARAM(float *, values), SLW_HOST_PARAM(uint32_t, count), SLW_HOST_PARAM(float, factor));
+ *     SLW_HOST_KERNEL(scale, SLW_HOST_PARAM(float *, values), SLW_HOST_PARAM(uint32_t, count),
+ *                     SLW_HOST_PARAM(float, factor));
  *
  *     void scale(const slw_host_block *block, void *const *args) {
  *         float *const values = SLW_HOST_ARG(float *, args, 0);
@@ -15,10 +16,10 @@
  *         }
  *     }
  *
- * A kernel is called once for every block of the grid, by several threads of a pool at once and in no order: blocks must not
- * depend on one another, and what two blocks write to must be written with atomics.  The threads of a block are loops inside
- * the kernel, so what stands between two loops is what a barrier is on a GPU.  A kernel returns normally (no longjmp, no exit)
- * and never launches another: that is SLW_E_USAGE. */
+ * A kernel is called once for every block of the grid, by several threads of a pool at once and in no order: blocks
+ * must not depend on one another, and what two blocks write to must be written with atomics.  The threads of a block
+ * are loops inside the kernel, so what stands between two loops is what a barrier is on a GPU.  A kernel returns
+ * normally (no longjmp, no exit) and never launches another: that is SLW_E_USAGE. */
 #ifndef SLIPWAY_HOST_KERNEL_H
 #define SLIPWAY_HOST_KERNEL_H
 
@@ -29,16 +30,16 @@
 extern "C" {
 #endif
 
-/* What a kernel is told about its block.  `size` comes first and is sizeof(slw_host_block) of the driver: fields are only ever
- * added at the end, so a kernel that wants a newer field compares `size` with the end of that field before it reads it, and
- * everything listed here is always there.  The structure is the driver's, valid during the call; only what `shared` points to
- * may be written. */
+/* What a kernel is told about its block.  `size` comes first and is sizeof(slw_host_block) of the driver: fields are
+ * only ever added at the end, so a kernel that wants a newer field compares `size` with the end of that field before it
+ * reads it, and everything listed here is always there.  The structure is the driver's, valid during the call; only
+ * what `shared` points to may be written. */
 typedef struct slw_host_block {
     uint32_t size;
     uint32_t grid[3];      /* blocks, x y z */
     uint32_t block[3];     /* threads of this block, x y z */
     uint32_t index[3];     /* which block this is: index[i] < grid[i] */
-    void *shared;          /* this block's scratch, aligned to 64 bytes; its content at the start is undefined, as on a GPU */
+    void *shared;          /* this block's scratch, aligned to 64 bytes; undefined at the start, as on a GPU */
     uint32_t shared_bytes; /* static + dynamic; not one byte more may be touched */
     uint32_t reserved;     /* 0 */
 } slw_host_block;
@@ -46,11 +47,12 @@ typedef struct slw_host_block {
 /* args[i] points to the value of parameter i, which is correctly aligned for its type and must not be written. */
 typedef void slw_host_kernel(const slw_host_block *block, void *const *args);
 
-/* ---- What SLW_HOST_KERNEL writes into the binary ----------------------------------------------------------------------------
+/* ---- What SLW_HOST_KERNEL writes into the binary --------------------------------------------------------------------
  *
- * Section ".slipway.kernels" (SHT_PROGBITS, SHF_ALLOC, alignment 64) of the shared object holds one record for each kernel,
- * without gaps, in no particular order.  A record holds no pointer and no relocation, so that it is read from the file without
- * loading it.  Numbers have the byte order and width below; every byte not named is 0, and a reader refuses others.
+ * Section ".slipway.kernels" (SHT_PROGBITS, SHF_ALLOC, alignment 64) of the shared object holds one record for each
+ * kernel, without gaps, in no particular order.  A record holds no pointer and no relocation, so that it is read from
+ * the file without loading it.  Numbers have the byte order and width below; every byte not named is 0, and a reader
+ * refuses others.
  *
  *     offset  size  field
  *          0     4  version              SLW_HOST_KERNEL_VERSION (1). Another version: read nothing but `record_bytes`.
@@ -106,19 +108,19 @@ _Static_assert(sizeof(slw_host_param_record) == 64, "the layout above");
 _Static_assert(sizeof(slw_host_kernel_record) == 256, "the layout above");
 _Static_assert(offsetof(slw_host_kernel_record, name) == 16, "the layout above");
 
-/* ---- Declaring a kernel -------------------------------------------------------------------------------------------------- */
+/* ---- Declaring a kernel ------------------------------------------------------------------------------------------ */
 
 /* SLW_HOST_KERNEL(NAME, parameters…);            a kernel without static shared memory
  * SLW_HOST_KERNEL_SHARED(NAME, BYTES, parameters…);  with BYTES of it, rounded up to 16
  *
- * Declares `void NAME(const slw_host_block *, void *const *)` (exported whatever -fvisibility says), so put it before the
- * definition, at file scope, once for each kernel.  Each parameter is SLW_HOST_PARAM(type, name), in the order of `args`; there
- * may be none, and at most 64 (SLW_LIMIT_PARAMETERS). */
+ * Declares `void NAME(const slw_host_block *, void *const *)` (exported whatever -fvisibility says), so put it before
+ * the definition, at file scope, once for each kernel.  Each parameter is SLW_HOST_PARAM(type, name), in the order of
+ * `args`; there may be none, and at most 64 (SLW_LIMIT_PARAMETERS). */
 #define SLW_HOST_KERNEL(...) SLW_HOST_KERNEL_SPLIT_(__VA_ARGS__, )
 #define SLW_HOST_KERNEL_SHARED(...) SLW_HOST_KERNEL_RECORD_(__VA_ARGS__, )
 
-/* `type` is a complete object type written so that `type *` is a pointer to it: for a pointer to an array or to a function, and
- * for a type with a comma in it, use a typedef. */
+/* `type` is a complete object type written so that `type *` is a pointer to it: for a pointer to an array or to a
+ * function, and for a type with a comma in it, use a typedef. */
 #define SLW_HOST_PARAM(type, name)                                                                                 \
     {                                                                                                              \
         #name, (uint32_t)(sizeof(type) + 0u * sizeof(char[sizeof(#name) <= SLW_HOST_PARAM_NAME_BYTES ? 1 : -1])),  \
@@ -128,12 +130,12 @@ _Static_assert(offsetof(slw_host_kernel_record, name) == 16, "the layout above")
 /* The value of argument `index`, of exactly the declared type. */
 #define SLW_HOST_ARG(type, args, index) (*(type const *)(args)[index])
 
-/* Where dynamic shared memory begins in a kernel with BYTES of static shared memory (aligned to 16 bytes), and how much of it
- * this launch has. */
+/* Where dynamic shared memory begins in a kernel with BYTES of static shared memory (aligned to 16 bytes), and how much
+ * of it this launch has. */
 #define SLW_HOST_SHARED_DYNAMIC(block, BYTES) ((void *)((char *)(block)->shared + SLW_HOST_ROUND_(BYTES)))
 #define SLW_HOST_SHARED_DYNAMIC_BYTES(block, BYTES) ((block)->shared_bytes - SLW_HOST_ROUND_(BYTES))
 
-/* ---- How it is done ------------------------------------------------------------------------------------------------------ */
+/* ---- How it is done ---------------------------------------------------------------------------------------------- */
 
 #define SLW_HOST_ROUND_(BYTES) (((uint32_t)(BYTES) + 15u) & ~15u)
 
@@ -159,7 +161,8 @@ _Static_assert(offsetof(slw_host_kernel_record, name) == 16, "the layout above")
                   : __builtin_classify_type(*(type *)0) == 8 ? SLW_HOST_FLOAT                                      \
                                                              : SLW_HOST_STRUCT))
 
-/* `retain` keeps the record through --gc-sections; where it is unknown, the record's exported symbol does. Clang's address
+/* `retain` keeps the record through --gc-sections; where it is unknown, the record's exported symbol does. Clang's
+ * address
    sanitizer would put red zones between the records. */
 #if defined(__clang__)
 #define SLW_HOST_PLAIN_ __attribute__((no_sanitize("address")))
