@@ -11,7 +11,11 @@
 #include <unistd.h>
 #include <grp.h>
 
+/* The top of the tree: where test programs are started. */
+static char tree[4096];
+
 int slt_run(Suite *first, ...) {
+    if (getcwd(tree, sizeof tree) == NULL) return EXIT_FAILURE;
     SRunner *runner = srunner_create(first);
     va_list rest;
     va_start(rest, first);
@@ -134,14 +138,7 @@ void slt_shell(const char *format, ...) {
     ck_assert_msg(rc == 0, "%s: status %d", command, rc);
 }
 
-const char *slt_fixture(const char *relative) {
-#ifdef SLT_FIXTURES
-    return slt_path(SLT_FIXTURES, relative, NULL);
-#else
-    const char *from = getenv("SLT_FIXTURES");
-    return slt_path(from != NULL ? from : "tests/fixtures", relative, NULL);
-#endif
-}
+const char *slt_fixture(const char *relative) { return slt_path(tree, "tests/fixtures", relative, NULL); }
 
 int slt_open_descriptors(void) {
     DIR *d = opendir("/proc/self/fd");

@@ -29,7 +29,7 @@ char *slt_read_file(const char *path, size_t *size);
 /* Runs /bin/sh -c for set-up (cp -r, tar); fails the test when it fails. */
 void slt_shell(const char *format, ...) SLW_PRINTF(1, 2);
 
-/* tests/fixtures, absolute (the SLT_FIXTURES define of the build, else found from the current directory). */
+/* A path below tests/fixtures, absolute. Test programs are started in the top of the tree. */
 const char *slt_fixture(const char *relative);
 
 /* Open descriptors of this process, to prove that none leaked. */

@@ -1,0 +1,1 @@
+pub const programs: []const []const u8 = &.{};

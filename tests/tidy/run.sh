@@ -1,0 +1,76 @@
+#!/bin/sh
+# House rules that include paths cannot see. Arguments: the shared library and the static one. One line a rule; prints
+# "ok"/"FAIL", what offends, and a closing line that ./dev test adds up.
+set -u
+shared=$1
+static=$2
+passed=0
+failed=0
+skipped=0
+
+# rule NAME OFFENDERS: passes when there are none.
+rule() {
+    if [ -z "$2" ]; then
+        passed=$((passed + 1))
+        printf 'ok %s\n' "$1"
+    else
+        failed=$((failed + 1))
+        printf 'FAIL %s\n%s\n' "$1" "$2" | head -20
+    fi
+}
+
+sources() { find "$@" -name '*.[ch]' | sort; }
+
+# Code without comments and strings would be better; patterns are chosen so that comments do not match.
+offend() { # offend PATTERN FILES…
+    pattern=$1
+    shift
+    grep -nE "$pattern" "$@" /dev/null | grep -vE ':[0-9]+:[[:space:]]*(/?\*|//)' || true
+}
+
+rule 'includes name a file, never a path into a room' \
+    "$(offend '#include "[^"]*/' $(sources src cli))"
+for room in store backend device; do
+    others=$(for other in store backend device lifecycle; do [ $other = $room ] || find src/$other -name '*.h' -exec basename {} \;; done | sort -u | paste -sd'|' | sed 's/\./\\./g')
+    rule "$room includes nothing of the other owners" "$(offend "#include \"($others)\"" $(sources src/$room))"
+done
+rule 'base includes only base' \
+    "$(offend "#include \"($(find src/key src/store src/backend src/device src/lifecycle -name '*.h' -exec basename {} \; | sort -u | paste -sd'|' | sed 's/\./\\./g'))\"" $(sources src/base))"
+rule 'header names are unique across rooms' \
+    "$(find src -name '*.h' -exec basename {} \; | sort | uniq -d)"
+rule 'the command uses public headers only' "$(offend '#include "[^"]*"' $(sources cli) | grep -vE "\"($(ls cli | grep '\.h$' | paste -sd'|' | sed 's/\./\\./g'))\"" || true)"
+rule 'only base/platform calls the operating system' \
+    "$(offend '(^|[^a-z_>.])(open|openat|creat|read|write|pread|pwrite|rename|renameat2?|unlink|unlinkat|rmdir|mkdir|mkdirat|flock|mmap|munmap|mprotect|fork|vfork|execv[pe]*|posix_spawnp?|waitpid|kill|dlopen|dlsym|dlclose|fsync|fstat|stat|lstat|opendir|readdir|socket|pipe2?|fcntl|syscall|sysconf|getpid|geteuid|clock_gettime|nanosleep)\(' $(sources src | grep -v '^src/base/platform/') | grep -vE '(os->|\(\*|#define)' || true)"
+rule 'the environment is read by the command only' "$(offend '(^|[^a-z_])(secure_)?getenv\(|(^|[^a-z_])environ[^a-z_m]' $(sources src))"
+rule 'no printing, exiting or signals in the library' \
+    "$(offend '(^|[^a-z_])(printf|fprintf|puts|perror|exit|_exit|abort|signal|sigaction)\(' $(sources src | grep -v '^src/base/platform/'))"
+rule 'libsodium only in key' "$(offend '#include <sodium' $(sources src cli | grep -v '^src/key/'))"
+rule 'json-c only in base/json' "$(offend '#include <json' $(sources src cli | grep -v '^src/base/json'))"
+rule 'no raw malloc outside base' "$(offend '(^|[^a-z_])(malloc|calloc|realloc|strdup|strndup|free)\(' $(sources src | grep -vE '^src/base/(memory|platform/|json)') | grep -v 'driver->free\|vtable->free' || true)"
+rule 'no unbounded string calls' "$(offend '(^|[^a-z_])(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|strncpy)\(' $(sources src cli))"
+rule 'no unfinished marks' "$(grep -rnE '\b(TODO|FIXME|XXX|HACK)\b' src include cli build.zig examples || true)"
+rule 'files have at most 700 lines' "$(sources src cli | xargs wc -l | awk '$2 != "total" && $1 > 700 && $2 !~ /_text\.c$/')"
+rule 'functions have at most 80 lines' "$(for f in $(find src cli -name '*.c'); do
+    awk -v f="$f" '/^[a-zA-Z_].*\)[ \t]*\{[ \t]*$/ {n = NR; h = $0} /^\}/ {if (n && NR - n > 80) printf "%s:%d %d lines %s\n", f, n, NR - n, h; n = 0}' "$f"
+done)"
+rule 'lines have at most 120 columns' "$(sources src cli include | grep -v '_text\.c$' | xargs awk 'length($0) > 125 {print FILENAME ":" FNR ": " length($0) " columns"}')"
+rule 'no path of a machine, no registry' "$(git grep -nIE '(/work/|/farm/|/root/|/home/[a-z]|registry\.npmjs|pypi\.org|files\.pythonhosted|deb\.debian\.org)' -- . ':!tests/fixtures' ':!tests/tidy/run.sh' 2>/dev/null || true)"
+rule 'every source is in its list' "$(for room in base key store backend device lifecycle; do
+    (cd src/$room && find . -name '*.c' | sed 's,^\./,,' | while read -r f; do grep -q "\"$f\"" files.zig || echo "src/$room/$f"; done)
+done)"
+rule 'every test program is in its list' "$(for list in $(find tests -name files.zig ! -path 'tests/support/*'); do
+    (cd "$(dirname "$list")" && ls test_*.c 2>/dev/null | sed 's/\.c$//' | while read -r t; do grep -q "\"$t\"" files.zig || echo "$(dirname "$list")/$t"; done)
+done)"
+header=$(sed -n 's/^#define SLW_VERSION_TEXT "\(.*\)"/\1/p' include/slipway/version.h)
+rule 'one version' "$(grep -q "\.version = \"$header\"" build.zig.zon || echo "build.zig.zon is not $header")"
+rule 'exported names are slw_, and those of the list' "$(nm -D --defined-only "$shared" | awk '{print $3}' | sed 's/@.*//' | sort | diff - tests/tidy/symbols.txt 2>&1 || true)"
+rule 'what the static library cannot hide is slwi_' "$(nm -g --defined-only "$static" 2>/dev/null | awk 'NF == 3 {print $3}' | grep -vE '^slwi?_' || true)"
+soname=$(readelf -d "$shared" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+rule 'soname' "$([ "$soname" = libslipway.so.0 ] || echo "soname is '$soname'")"
+program=$(mktemp -d)
+printf '#include <slipway/slipway.h>\nint main(void) { slw_digest d; slw_sha256((slw_bytes){"", 0}, &d); return d.bytes[0] == 0xe3 && slw_version()[0] ? 0 : 1; }\n' >"$program/t.c"
+rule 'the static library links with gcc, and runs' "$(gcc -std=c11 -Iinclude -o "$program/t" "$program/t.c" "$static" -lsodium -ljson-c -lpthread -ldl -lm 2>&1 && "$program/t" || echo "status $?")"
+rm -rf "$program"
+
+printf 'house: %d passed, %d failed, %d skipped\n' $passed $failed $skipped
+[ $failed = 0 ]
