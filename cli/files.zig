@@ -1,1 +1,4 @@
-pub const files: []const []const u8 = &.{"main.c"};
+pub const files: []const []const u8 = &.{
+    "main.c",   "options.c", "json.c",      "requests.c", "entries.c",
+    "doctor.c", "run.c",     "arguments.c", "expect.c",
+};

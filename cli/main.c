@@ -1,1 +1,89 @@
-int main(void) { return 0; }
+/* The slipway command: verbs, and how failures are said. */
+#include "cli.h"
+
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct verb {
+    const char *name;
+    int (*run)(const cli_options *options, slw_error *err);
+    size_t least_files, most_files;
+} verbs[] = {
+    {"run", verb_run, 1, 1},       {"ls", verb_ls, 0, 0},         {"show", verb_show, 1, 1},
+    {"verify", verb_verify, 0, 0}, {"digest", verb_digest, 1, 1}, {"lookup", verb_lookup, 1, 1},
+    {"put", verb_put, 2, 2},       {"get", verb_get, 2, 2},       {"doctor", verb_doctor, 0, 0},
+};
+
+int cli_fail(const cli_options *options, const slw_error *err) {
+    if (options->json) {
+        cli_json json;
+        if (put_open(&json) == 0) {
+            put_error(&json, "error", err);
+            (void)put_close(&json);
+        }
+        return slw_code_exit_status(err->code);
+    }
+    fprintf(stderr, "slipway: %s%s%s: %s\n", slw_code_name(err->code), err->reason ? " " : "", err->reason ? err->reason : "", err->message);
+    if (err->path[0] != '\0') {
+        fprintf(stderr, "  at %s", err->path);
+        if (err->present & SLW_ERROR_HAS_LINE) fprintf(stderr, ":%u", err->line);
+        if (err->present & SLW_ERROR_HAS_COLUMN) fprintf(stderr, ":%u", err->column);
+        if (err->present & SLW_ERROR_HAS_OFFSET) fprintf(stderr, " (offset %llu)", (unsigned long long)err->offset_bytes);
+        fputc('\n', stderr);
+    }
+    if (err->subject[0] != '\0') fprintf(stderr, "  subject: %s\n", err->subject);
+    if (err->present & SLW_ERROR_HAS_REQUIRED)
+        fprintf(stderr, "  %s: %llu needed, %llu allowed (%s)\n", err->resource ? err->resource : "amount",
+                (unsigned long long)err->required, (unsigned long long)err->limit, err->unit ? err->unit : "");
+    for (const char *at = err->tried; *at != '\0';) {
+        const size_t n = strcspn(at, "\n");
+        fprintf(stderr, "  tried: %.*s\n", (int)n, at);
+        at += n + (at[n] == '\n');
+    }
+    if (err->diagnostics != NULL && err->diagnostics_size > 0) fprintf(stderr, "%s\n", err->diagnostics);
+    if (err->hint != NULL) fprintf(stderr, "  hint: %s\n", err->hint);
+    return slw_code_exit_status(err->code);
+}
+
+static int dispatch(const cli_options *options, slw_error *err) {
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (strcmp(options->verb, verbs[i].name) != 0) continue;
+        if (options->files.count < verbs[i].least_files || options->files.count > verbs[i].most_files) {
+            (void)cli_usage(err, "BAD_ARGUMENTS", "%s takes %zu argument%s, not %zu", options->verb, verbs[i].least_files,
+                            verbs[i].least_files == 1 ? "" : "s", options->files.count);
+            return cli_fail(options, err);
+        }
+        return verbs[i].run(options, err);
+    }
+    (void)cli_usage(err, "UNKNOWN_VERB", "no such verb: %s", options->verb);
+    return cli_fail(options, err);
+}
+
+int main(int argc, char **argv) {
+    static cli_options options; /* its lists are large */
+    static char diagnostics[262144];
+    slw_error err = SLW_ERROR_INIT;
+    err.diagnostics = diagnostics;
+    err.diagnostics_capacity = sizeof diagnostics;
+    const int status = cli_parse(argc, argv, &options);
+    if (status != 0) return status;
+    if (options.version) {
+        if (options.json)
+            printf("{\"version\":\"%s\"}\n", slw_version());
+        else
+            printf("slipway %s\n", slw_version());
+        return 0;
+    }
+    if (options.help) {
+        cli_help(options.json ? stderr : stdout);
+        if (options.json) printf("{}\n");
+        return 0;
+    }
+    if (options.verb == NULL) {
+        (void)cli_usage(&err, "NO_VERB", "no verb given");
+        if (!options.json) cli_help(stderr);
+        return cli_fail(&options, &err);
+    }
+    return dispatch(&options, &err);
+}

@@ -1,0 +1,93 @@
+/* The slipway command: a thin user of the public headers. What verbs share. */
+#ifndef SLIPWAY_CLI_H
+#define SLIPWAY_CLI_H
+
+#include <slipway/slipway.h>
+
+#include <stdio.h>
+
+#define CLI_MAX_LIST 256
+
+/* Repeated options, in order. */
+typedef struct cli_list {
+    const char *items[CLI_MAX_LIST];
+    size_t count;
+} cli_list;
+
+typedef struct cli_options {
+    const char *verb;
+    /* of every verb */
+    const char *cache, *private_root, *memo, *identity, *verify, *cc, *device, *driver_library;
+    int read_only, no_cache, trust_root, json, help, version;
+    /* of some */
+    const char *domain, *entry, *grid, *block, *shared, *state, *spec, *expect, *tolerance, *timeout;
+    int probe;
+    cli_list args, flags, includes, files; /* files: what is not an option */
+} cli_options;
+
+/* Where things are, after options, environment and defaults were asked; all strings owned by the struct. */
+typedef struct cli_places {
+    char *cache;        /* NULL: no cache, `why_no_cache` says why */
+    char *private_root; /* never NULL */
+    char *memo;         /* NULL: none */
+    char *temporary;    /* a directory of ours to remove at exit, or NULL */
+    const char *why_no_cache;
+} cli_places;
+
+/* 0, or an exit status after the error was said. */
+int cli_parse(int argc, char **argv, cli_options *out);
+void cli_help(FILE *to);
+int cli_find_places(const cli_options *options, cli_places *out, slw_error *err);
+void cli_free_places(cli_places *places);
+
+/* Opens the store of the places with the options. */
+slw_code cli_open_store(const cli_options *options, const cli_places *places, const char *domain, slw_metrics *metrics,
+                        slw_store **out, slw_error *err);
+slw_code cli_open_memo(const cli_options *options, const cli_places *places, slw_memo **out, slw_error *err);
+
+/* Says a failure, as {"error": …} on standard output with --json, else on standard error; gives the exit status. */
+int cli_fail(const cli_options *options, const slw_error *err);
+/* Sets a USAGE error and returns the code. */
+slw_code cli_usage(slw_error *err, const char *reason, const char *format, ...) SLW_PRINTF(3, 4);
+
+/* A whole file (links followed), at most `limit_bytes`; malloc'ed and NUL-terminated. */
+slw_code cli_read_file(const char *path, size_t limit_bytes, char **out, size_t *size, slw_error *err);
+
+/* ---- JSON out: collected in memory, so that standard output is one document or none ---- */
+typedef struct cli_json {
+    FILE *to;
+    char *text;
+    size_t size;
+    int depth;
+    char first[64];
+} cli_json;
+int put_open(cli_json *json);          /* begins the document's object; 0, or 3 without memory */
+int put_close(cli_json *json);         /* ends it, prints it, frees it; 0, or 4 when standard output failed */
+void put_drop(cli_json *json);         /* frees without printing */
+/* key NULL inside arrays. text NULL is null. */
+void put_object(cli_json *json, const char *key);
+void put_array(cli_json *json, const char *key);
+void put_end(cli_json *json, char bracket); /* '}' or ']' */
+void put_text(cli_json *json, const char *key, const char *text);
+void put_bytes(cli_json *json, const char *key, slw_bytes raw);
+void put_u64(cli_json *json, const char *key, uint64_t value);
+void put_i64(cli_json *json, const char *key, int64_t value);
+void put_f64(cli_json *json, const char *key, double value);
+void put_f32(cli_json *json, const char *key, float value);
+void put_bool(cli_json *json, const char *key, int value);
+void put_null(cli_json *json, const char *key);
+void put_raw(cli_json *json, const char *key, const char *json_text, size_t size); /* a document, verbatim */
+void put_error(cli_json *json, const char *key, const slw_error *err);
+
+/* ---- verbs: each gives the exit status ---- */
+int verb_run(const cli_options *options, slw_error *err);
+int verb_ls(const cli_options *options, slw_error *err);
+int verb_show(const cli_options *options, slw_error *err);
+int verb_verify(const cli_options *options, slw_error *err);
+int verb_digest(const cli_options *options, slw_error *err);
+int verb_lookup(const cli_options *options, slw_error *err);
+int verb_put(const cli_options *options, slw_error *err);
+int verb_get(const cli_options *options, slw_error *err);
+int verb_doctor(const cli_options *options, slw_error *err);
+
+#endif

@@ -1,0 +1,370 @@
+/* run: the whole way to a launch, one line a transition. */
+#include "arguments.h"
+
+#include <slipway/limits.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MAX_STAGES 16
+#define RUN_PHASES 6
+
+typedef struct phase_line {
+    const char *name;
+    char outcome[16];
+    uint64_t duration_ns, bytes;
+    int known; /* bytes mean something */
+} phase_line;
+
+typedef struct run {
+    const cli_options *options;
+    cli_places places;
+    slw_metrics *metrics;
+    slw_store *store;
+    slw_memo *memo;
+    slw_compiler *compiler;
+    slw_device *device;
+    slw_build_report report;
+    arguments args;
+    slw_launch_shape shape;
+    slw_grid grid;
+    char key[SLW_DIGEST_TEXT_SIZE];
+    int is_source;
+    struct {
+        char name[32];
+        uint64_t duration_ns;
+    } stages[MAX_STAGES];
+    size_t stage_count;
+    phase_line phases[RUN_PHASES];
+} run;
+
+enum { LOOKUP, COMPILE, HYDRATE, DEVICE_LOAD, MAKE_LAUNCHABLE, LAUNCH };
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void record(run *r, int phase, const char *outcome, uint64_t duration_ns, uint64_t bytes, int known) {
+    phase_line *line = &r->phases[phase];
+    snprintf(line->outcome, sizeof line->outcome, "%s", outcome);
+    line->duration_ns = duration_ns;
+    line->bytes = bytes;
+    line->known = known;
+}
+
+/* The library tells each transition; lookups and compiles say HIT and MISS in the command's words. */
+static void on_event(void *context, const slw_event *event) {
+    run *r = context;
+    const char *outcome = event->code == SLW_OK ? "OK" : "FAILED";
+    switch (event->phase) {
+    case SLW_PHASE_LOOKUP:
+        record(r, LOOKUP, strcmp(event->outcome, "HIT") == 0 ? "HIT" : "MISS", event->duration_ns, event->bytes, event->code == SLW_OK);
+        break;
+    case SLW_PHASE_STAGE:
+        if (r->stage_count < MAX_STAGES) {
+            snprintf(r->stages[r->stage_count].name, sizeof r->stages[0].name, "%s", event->stage != NULL ? event->stage : "?");
+            r->stages[r->stage_count++].duration_ns = event->duration_ns;
+        }
+        break;
+    case SLW_PHASE_COMPILE: record(r, COMPILE, outcome, event->duration_ns, event->bytes, 1); break;
+    case SLW_PHASE_HYDRATE: record(r, HYDRATE, outcome, event->duration_ns, event->bytes, 1); break;
+    case SLW_PHASE_DEVICE_LOAD: record(r, DEVICE_LOAD, outcome, event->duration_ns, event->bytes, 1); break;
+    case SLW_PHASE_MAKE_LAUNCHABLE: record(r, MAKE_LAUNCHABLE, outcome, event->duration_ns, 0, 0); break;
+    default: break;
+    }
+}
+
+/* ---- what the command line says ------------------------------------------------------------------------------------ */
+
+static slw_code parse_u32(const char *text, const char *option, uint32_t *out, char end, const char **rest, slw_error *err) {
+    char *at = NULL;
+    errno = 0;
+    const unsigned long long value = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &at, 10) : 0;
+    if (at == NULL || errno != 0 || (*at != '\0' && *at != end)) return cli_usage(err, "BAD_VALUE", "%s: \"%s\" is no number", option, text);
+    /* More than 32 bits can say is more than any device allows: the limit check says so, with the amount. */
+    *out = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+    *rest = at;
+    return SLW_OK;
+}
+
+static slw_code parse_extent(const char *text, const char *option, uint32_t out[3], slw_error *err) {
+    for (int i = 0; i < 3; i++) out[i] = 1;
+    for (int i = 0; i < 3; i++) {
+        const slw_code code = parse_u32(text, option, &out[i], ',', &text, err);
+        if (code != SLW_OK) return code;
+        if (*text == '\0') return SLW_OK;
+        if (i == 2) break;
+        text++;
+    }
+    return cli_usage(err, "BAD_VALUE", "%s has more than three numbers", option);
+}
+
+static slw_code parse_run(run *r, slw_error *err) {
+    const cli_options *o = r->options;
+    const char *rest = NULL;
+    slw_code code = parse_extent(o->grid != NULL ? o->grid : "1,1,1", "--grid", r->grid.extent, err);
+    if (code == SLW_OK && o->block != NULL) code = parse_extent(o->block, "--block", r->shape.block, err);
+    if (code == SLW_OK && o->shared != NULL) code = parse_u32(o->shared, "--shared", &r->shape.shared_bytes, '\0', &rest, err);
+    if (code == SLW_OK) code = arguments_parse(&o->args, &r->args, err);
+    r->shape.entry = o->entry;
+    return code;
+}
+
+static slw_code open_device(run *r, slw_error *err) {
+    const char *wanted = r->options->device != NULL ? r->options->device : "host";
+    const char *colon = strchr(wanted, ':'), *rest = NULL;
+    char kind[16];
+    slw_device_options device = SLW_DEVICE_OPTIONS_INIT;
+    snprintf(kind, sizeof kind, "%.*s", colon != NULL ? (int)(colon - wanted) : (int)strlen(wanted), wanted);
+    device.kind = kind;
+    device.driver_library = r->options->driver_library;
+    if (colon != NULL && parse_u32(colon + 1, "--device", &device.ordinal, '\0', &rest, err) != SLW_OK) return SLW_E_USAGE;
+    return slw_device_open(&device, &r->device, err);
+}
+
+static slw_code open_compiler(run *r, slw_error *err) {
+    static const char *const policies[] = {"memo", "content", "claim"};
+    slw_compiler_options compiler = SLW_COMPILER_OPTIONS_INIT;
+    const char *from_environment = secure_getenv("SLIPWAY_CC");
+    for (int i = 0; i < 3; i++)
+        if (r->options->identity == NULL || strcmp(r->options->identity, policies[i]) == 0) {
+            compiler.identity = i;
+            compiler.store = r->store;
+        }
+    if (r->options->identity == NULL) compiler.identity = SLW_IDENTITY_MEMO;
+    if (compiler.store == NULL) return cli_usage(err, "BAD_VALUE", "--identity does not know \"%s\"", r->options->identity);
+    const slw_code code = cli_open_memo(r->options, &r->places, &r->memo, err);
+    if (code != SLW_OK) return code;
+    compiler.memo = r->memo;
+    compiler.compiler = r->options->cc != NULL ? r->options->cc : from_environment != NULL && from_environment[0] != '\0' ? from_environment : NULL;
+    compiler.search_path = secure_getenv("PATH");
+    return slw_compiler_open(&compiler, &r->compiler, err);
+}
+
+/* ---- the way ------------------------------------------------------------------------------------------------------- */
+
+static int ends_with(const char *text, const char *end) {
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static slw_code compile(run *r, slw_cached **out, slw_error *err) SLW_MAKES(*out);
+
+static slw_code compile(run *r, slw_cached **out, slw_error *err) {
+    slw_source source = SLW_SOURCE_INIT;
+    slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
+    source.path = r->options->files.items[0];
+    source.include_roots = r->options->includes.items;
+    source.include_root_count = r->options->includes.count;
+    options.flags = r->options->flags.items;
+    options.flag_count = r->options->flags.count;
+    options.always_compile = r->options->no_cache;
+    if (r->options->timeout != NULL) options.timeout_ns = strtoull(r->options->timeout, NULL, 10) * 1000000000u;
+    slw_build_report_release(&r->report);
+    return slw_compile(r->compiler, &source, &options, &r->report, out, err);
+}
+
+/* Hydrates what was found; an entry that went away in between is asked for once more. */
+static slw_code hydrate_source(run *r, slw_hydrated **out, slw_error *err) SLW_MAKES(*out);
+
+static slw_code hydrate_source(run *r, slw_hydrated **out, slw_error *err) {
+    slw_code code = SLW_E_GONE;
+    for (int attempt = 0; attempt < 2 && code == SLW_E_GONE; attempt++) {
+        slw_cached *cached = NULL;
+        code = compile(r, &cached, err);
+        if (code != SLW_OK) return code;
+        const slw_key *key = slw_cached_key(cached);
+        if (key != NULL) snprintf(r->key, sizeof r->key, "%s", slw_key_digest(key));
+        code = slw_hydrate(&cached, NULL, out, err);
+        if (code == SLW_OK) return SLW_OK;
+        slw_cached_discard(&cached);
+    }
+    return code;
+}
+
+static slw_code hydrate_binary(run *r, slw_hydrated **out, slw_error *err) SLW_MAKES(*out);
+
+static slw_code hydrate_binary(run *r, slw_hydrated **out, slw_error *err) {
+    char *data = NULL;
+    size_t size = 0;
+    slw_hydrate_options options = SLW_HYDRATE_OPTIONS_INIT;
+    options.metrics = r->metrics;
+    slw_code code = cli_read_file(r->options->files.items[0], SLW_LIMIT_BINARY_BYTES, &data, &size, err);
+    if (code != SLW_OK) return code;
+    const slw_bytes binary = {data, size};
+    code = slw_hydrate_binary(binary, r->options->files.items[0], NULL, &options, out, err);
+    free(data);
+    return code;
+}
+
+static slw_code hydrate_file(run *r, slw_hydrated **out, slw_error *err) SLW_MAKES(*out);
+
+static slw_code hydrate_file(run *r, slw_hydrated **out, slw_error *err) {
+    if (r->is_source) return hydrate_source(r, out, err);
+    return hydrate_binary(r, out, err);
+}
+
+static void default_block(run *r, const slw_contract *contract) {
+    const slw_kernel_contract *kernel = slw_contract_find(contract, r->shape.entry);
+    if (r->options->block == NULL && (kernel == NULL || kernel->required_threads[0] == 0))
+        for (int i = 0; i < 3; i++) r->shape.block[i] = 1;
+    if (r->options->shared == NULL && kernel != NULL) r->shape.shared_bytes = kernel->dynamic_shared_bytes;
+}
+
+static slw_code launch(run *r, const slw_launchable *kernel, slw_error *err) SLW_NEEDS(kernel);
+
+static slw_code launch(run *r, const slw_launchable *kernel, slw_error *err) {
+    slw_args args = SLW_ARGS_INIT;
+    const slw_stream stream = SLW_STREAM_DEFAULT;
+    slw_code code = arguments_to_device(&r->args, r->device, err);
+    if (code != SLW_OK) return code;
+    args.count = r->args.count;
+    args.values = r->args.values;
+    args.sizes_bytes = r->args.sizes_bytes;
+    const uint64_t start = now_ns();
+    code = slw_launch(kernel, &r->grid, stream, &args, err);
+    if (code == SLW_OK) code = slw_device_synchronize(r->device, &stream, err);
+    record(r, LAUNCH, code == SLW_OK ? "OK" : "FAILED", now_ns() - start, 0, 0);
+    if (code == SLW_OK) code = arguments_from_device(&r->args, err);
+    return code;
+}
+
+static slw_code load_and_launch(run *r, slw_hydrated **hydrated, slw_error *err) SLW_ENDS(*hydrated);
+
+static slw_code load_and_launch(run *r, slw_hydrated **hydrated, slw_error *err) {
+    slw_device_loaded *loaded = NULL;
+    slw_launchable *kernel = NULL;
+    default_block(r, slw_hydrated_contract(*hydrated));
+    slw_code code = slw_device_load(hydrated, r->device, &loaded, err);
+    if (code != SLW_OK) {
+        slw_hydrated_discard(hydrated);
+        return code;
+    }
+    code = slw_make_launchable(&loaded, &r->shape, &kernel, err);
+    if (code != SLW_OK) {
+        slw_device_loaded_discard(&loaded);
+        return code;
+    }
+    code = launch(r, kernel, err);
+    slw_launchable_discard(&kernel);
+    return code;
+}
+
+static slw_code whole_way(run *r, slw_error *err) {
+    slw_hydrated *hydrated = NULL;
+    const slw_code code = hydrate_file(r, &hydrated, err);
+    if (code != SLW_OK) return code;
+    return load_and_launch(r, &hydrated, err);
+}
+
+/* ---- what is said about it ----------------------------------------------------------------------------------------- */
+
+static void print_table(const run *r) {
+    for (size_t i = 0; i < RUN_PHASES; i++) {
+        const phase_line *line = &r->phases[i];
+        printf("%-16s %-8s %12.3f ms", line->name, line->outcome, (double)line->duration_ns / 1e6);
+        if (line->known) printf("  %llu bytes", (unsigned long long)line->bytes);
+        printf("\n");
+        if (i != COMPILE) continue;
+        for (size_t s = 0; s < r->stage_count; s++) printf("  %-14s          %12.3f ms\n", r->stages[s].name, (double)r->stages[s].duration_ns / 1e6);
+    }
+    const slw_disposition disposition = r->is_source ? r->report.disposition : SLW_PRIVATE;
+    printf("%s%s%s", slw_disposition_name(disposition), r->key[0] ? " " : "", r->key);
+    printf("%s%s\n", r->report.reason[0] != '\0' ? ": " : "", r->report.reason);
+}
+
+static int print_json(const run *r) {
+    cli_json json;
+    if (put_open(&json) != 0) return 3;
+    put_text(&json, "disposition", slw_disposition_name(r->is_source ? r->report.disposition : SLW_PRIVATE));
+    put_text(&json, "reason", r->report.reason[0] != '\0' ? r->report.reason : NULL);
+    put_text(&json, "key", r->key[0] != '\0' ? r->key : NULL);
+    put_array(&json, "stages");
+    for (size_t i = 0; i < r->stage_count; i++) {
+        put_object(&json, NULL);
+        put_text(&json, "name", r->stages[i].name);
+        put_u64(&json, "duration_ns", r->stages[i].duration_ns);
+        put_end(&json, '}');
+    }
+    put_end(&json, ']');
+    put_array(&json, "phases");
+    for (size_t i = 0; i < RUN_PHASES; i++) {
+        put_object(&json, NULL);
+        put_text(&json, "phase", r->phases[i].name);
+        put_text(&json, "outcome", r->phases[i].outcome);
+        put_u64(&json, "duration_ns", r->phases[i].duration_ns);
+        if (r->phases[i].known)
+            put_u64(&json, "bytes", r->phases[i].bytes);
+        else
+            put_null(&json, "bytes");
+        put_end(&json, '}');
+    }
+    put_end(&json, ']');
+    arguments_json(&json, "results", &r->args);
+    return put_close(&json);
+}
+
+static slw_code prepare(run *r, slw_error *err) {
+    static const char *const names[RUN_PHASES] = {"lookup", "compile", "hydrate", "device_load", "make_launchable", "launch"};
+    for (int i = 0; i < RUN_PHASES; i++) {
+        r->phases[i].name = names[i];
+        record(r, i, "SKIPPED", 0, 0, 0);
+    }
+    r->is_source = ends_with(r->options->files.items[0], ".c");
+    slw_metrics_options metrics = SLW_METRICS_OPTIONS_INIT;
+    metrics.listener = on_event;
+    metrics.context = r;
+    slw_code code = parse_run(r, err);
+    if (code == SLW_OK && cli_find_places(r->options, &r->places, err) != 0) code = err->code;
+    if (code == SLW_OK && r->places.cache == NULL && !r->options->no_cache)
+        fprintf(stderr, "slipway: no cache: %s\n", r->places.why_no_cache);
+    if (code == SLW_OK) code = slw_metrics_create(&metrics, &r->metrics, err);
+    if (code == SLW_OK) code = open_device(r, err);
+    if (code == SLW_OK && r->is_source) code = cli_open_store(r->options, &r->places, NULL, r->metrics, &r->store, err);
+    if (code == SLW_OK && r->is_source) code = open_compiler(r, err);
+    return code;
+}
+
+static void finish(run *r) {
+    arguments_free(&r->args);
+    slw_build_report_release(&r->report);
+    slw_device_close(&r->device);
+    slw_compiler_close(&r->compiler);
+    slw_memo_close(&r->memo);
+    slw_store_close(&r->store);
+    slw_metrics_release(&r->metrics);
+    cli_free_places(&r->places);
+}
+
+int verb_run(const cli_options *options, slw_error *err) {
+    static run r;
+    r.options = options;
+    r.report = (slw_build_report)SLW_BUILD_REPORT_INIT;
+    r.shape = (slw_launch_shape)SLW_LAUNCH_SHAPE_INIT;
+    r.grid = (slw_grid)SLW_GRID_INIT;
+    slw_code code = prepare(&r, err);
+    if (code == SLW_OK) code = whole_way(&r, err);
+    int status;
+    if (code != SLW_OK) {
+        status = cli_fail(options, err);
+    } else {
+        const double tolerance = options->tolerance != NULL ? strtod(options->tolerance, NULL) : 0;
+        const slw_code expected = options->expect != NULL ? arguments_expect(&r.args, options->expect, tolerance, err) : SLW_OK;
+        if (options->json) {
+            status = print_json(&r);
+        } else {
+            print_table(&r);
+            status = 0;
+        }
+        if (expected != SLW_OK) {
+            fprintf(stderr, "slipway: %s: %s\n", slw_code_name(expected), err->message);
+            status = slw_code_exit_status(expected);
+        }
+    }
+    finish(&r);
+    return status;
+}
