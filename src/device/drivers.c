@@ -1,0 +1,62 @@
+#include "drivers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "fail.h"
+
+/* By index of slw_driver_examine. A kind without a vtable is known by name and not in this version. */
+static const struct {
+    const char *kind;
+    const slw_driver_vtable *driver;
+} known[] = {
+    {"host", &slwi_host_driver},
+    {"cuda", NULL},
+    {"hip", NULL},
+};
+#define KNOWN_COUNT (sizeof known / sizeof known[0])
+
+slw_code slwi_driver_find(const char *kind, const slw_driver_vtable **out, slw_error *err) {
+    for (size_t i = 0; i < KNOWN_COUNT; i++) {
+        if (strcmp(kind, known[i].kind) != 0) continue;
+        if (known[i].driver == NULL) break;
+        *out = known[i].driver;
+        return SLW_OK;
+    }
+    slwi_error_subject(err, kind, strlen(kind));
+    return slwi_fail(err, SLW_E_UNSUPPORTED, "NO_DRIVER", "no driver \"%s\" in this version of slipway", kind);
+}
+
+slw_code slwi_driver_check(const slw_driver_vtable *driver, slw_error *err) {
+    if (driver->size != sizeof *driver || driver->abi != SLW_DRIVER_ABI) {
+        return slwi_fail(err, SLW_E_USAGE, "BAD_DRIVER", "the driver has size %u and ABI %u, %zu and %u are needed",
+                         driver->size, driver->abi, sizeof *driver, SLW_DRIVER_ABI);
+    }
+    /* examine and prepare may be absent. */
+    if (driver->kind == NULL || driver->open == NULL || driver->close == NULL || driver->load == NULL ||
+        driver->unload == NULL || driver->function == NULL || driver->launch == NULL || driver->global == NULL ||
+        driver->native_module == NULL || driver->alloc == NULL || driver->free == NULL || driver->copy_in == NULL ||
+        driver->copy_out == NULL || driver->stream_create == NULL || driver->stream_destroy == NULL ||
+        driver->synchronize == NULL || driver->wait_idle == NULL) {
+        return slwi_fail(err, SLW_E_USAGE, "BAD_DRIVER", "the driver leaves out a function that it must have");
+    }
+    return SLW_OK;
+}
+
+int slw_driver_examine(size_t index, slw_driver_status *out) {
+    if (index >= KNOWN_COUNT || out == NULL || out->size != sizeof *out) return 0;
+    slw_driver_status status = SLW_DRIVER_STATUS_INIT;
+    (void)snprintf(status.kind, sizeof status.kind, "%s", known[index].kind);
+    if (known[index].driver == NULL) {
+        status.presence = SLW_PRESENCE_NO;
+        status.code = SLW_E_UNSUPPORTED;
+        (void)snprintf(status.why, sizeof status.why, "no driver in this version");
+    } else if (known[index].driver->examine == NULL) {
+        status.presence = SLW_PRESENCE_YES;
+        status.code = SLW_OK;
+    } else {
+        known[index].driver->examine(NULL, &status);
+    }
+    *out = status;
+    return 1;
+}

@@ -1,0 +1,1 @@
+pub const files: []const []const u8 = &.{};
