@@ -1,0 +1,91 @@
+#include "contract_fields.h"
+
+#include <string.h>
+
+#define PARAM(name, kind) {#name, kind, offsetof(slw_param, name)}
+#define KERNEL(name, kind) {#name, kind, offsetof(slw_kernel_contract, name)}
+#define CONTRACT(name, kind) {#name, kind, offsetof(slw_contract, name)}
+
+const slwi_field slwi_param_fields[] = {
+    PARAM(alignment_bytes, SLWI_FIELD_U32),
+    PARAM(kind, SLWI_FIELD_KIND),
+    PARAM(name, SLWI_FIELD_NAME),
+    PARAM(offset_bytes, SLWI_FIELD_U32),
+    PARAM(role, SLWI_FIELD_ROLE),
+    PARAM(size_bytes, SLWI_FIELD_U32),
+    {NULL, SLWI_FIELD_TEXT, 0},
+};
+
+const slwi_field slwi_kernel_fields[] = {
+    KERNEL(cluster, SLWI_FIELD_TRIPLE),
+    KERNEL(cluster_required, SLWI_FIELD_FLAG),
+    KERNEL(cooperative, SLWI_FIELD_FLAG),
+    KERNEL(ctas, SLWI_FIELD_U32),
+    KERNEL(dynamic_shared_bytes, SLWI_FIELD_U32),
+    KERNEL(global_scratch_alignment_bytes, SLWI_FIELD_U32),
+    KERNEL(global_scratch_bytes, SLWI_FIELD_U64),
+    KERNEL(grid_unit, SLWI_FIELD_UNIT),
+    KERNEL(local_bytes, SLWI_FIELD_U32),
+    KERNEL(max_block, SLWI_FIELD_TRIPLE),
+    KERNEL(max_cluster_rank, SLWI_FIELD_U32),
+    KERNEL(max_registers, SLWI_FIELD_U32),
+    KERNEL(max_threads, SLWI_FIELD_U32),
+    KERNEL(min_blocks, SLWI_FIELD_U32),
+    KERNEL(name, SLWI_FIELD_TEXT),
+    KERNEL(needs, SLWI_FIELD_NEEDS),
+    KERNEL(param_bytes, SLWI_FIELD_U32),
+    KERNEL(params, SLWI_FIELD_LIST),
+    KERNEL(profile_scratch_alignment_bytes, SLWI_FIELD_U32),
+    KERNEL(profile_scratch_bytes, SLWI_FIELD_U64),
+    KERNEL(registers, SLWI_FIELD_U32),
+    KERNEL(required_threads, SLWI_FIELD_TRIPLE),
+    KERNEL(reserved_shared_bytes, SLWI_FIELD_U32),
+    KERNEL(static_shared_bytes, SLWI_FIELD_U32),
+    KERNEL(tensor_memory_columns, SLWI_FIELD_U32),
+    KERNEL(warp_threads, SLWI_FIELD_U32),
+    KERNEL(warps, SLWI_FIELD_U32),
+    {NULL, SLWI_FIELD_TEXT, 0},
+};
+
+const slwi_field slwi_contract_fields[] = {
+    CONTRACT(backend, SLWI_FIELD_TEXT),
+    CONTRACT(kernels, SLWI_FIELD_LIST),
+    CONTRACT(launch_binary, SLWI_FIELD_TEXT),
+    CONTRACT(reader_revision, SLWI_FIELD_U32),
+    CONTRACT(schema, SLWI_FIELD_U32),
+    CONTRACT(target, SLWI_FIELD_TEXT),
+    {NULL, SLWI_FIELD_TEXT, 0},
+};
+
+const char *const slwi_needs_names[SLWI_NEEDS_COUNT] = {"printf", "device_malloc", "globals"};
+
+static const char *const unit_names[] = {"blocks", "clusters", "programs_by_ctas", NULL};
+static const char *const kind_names[] = {"unknown", "pointer", "signed", "unsigned", "float", "struct", NULL};
+static const char *const role_names[] = {"caller", "global_scratch", "profile_scratch", "hidden", NULL};
+
+static const char *const *names_of(slwi_field_kind kind) {
+    switch (kind) {
+    case SLWI_FIELD_UNIT: return unit_names;
+    case SLWI_FIELD_KIND: return kind_names;
+    case SLWI_FIELD_ROLE: return role_names;
+    default: return NULL;
+    }
+}
+
+const char *slwi_enum_name(slwi_field_kind kind, uint32_t value) {
+    const char *const *names = names_of(kind);
+    if (names == NULL) return NULL;
+    for (uint32_t i = 0; names[i] != NULL; i++) {
+        if (i == value) return names[i];
+    }
+    return NULL;
+}
+
+int slwi_enum_value(slwi_field_kind kind, const char *name) {
+    const char *const *names = names_of(kind);
+    if (names == NULL) return -1;
+    for (int i = 0; names[i] != NULL; i++) {
+        if (strcmp(names[i], name) == 0) return i;
+    }
+    return -1;
+}
