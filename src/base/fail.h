@@ -20,6 +20,7 @@ slw_code slwi_fail_os(slw_error *err, slw_code code, const char *reason, int err
    static are kept as pointers. */
 void slwi_error_subject(slw_error *err, const char *subject, size_t size);
 void slwi_error_path(slw_error *err, const char *path);
+/* line 0, column 0, offset UINT64_MAX: not known. */
 void slwi_error_place(slw_error *err, uint32_t line, uint32_t column, uint64_t offset_bytes);
 void slwi_error_amount(slw_error *err, const char *static_resource, uint64_t required, uint64_t limit,
                        const char *static_unit);

@@ -12,7 +12,7 @@
 
 /* Stat identity: everything the kernel tells of a file that changes when the file does. */
 typedef struct slwi_stat {
-    uint64_t dev, ino, size, nlink, mount_id; /* mount_id 0: not known */
+    uint64_t dev, ino, size, nlink, mount_id; /* mount_id 0: not known; see stat_mount_id */
     int64_t mtime_ns, ctime_ns;
     uint32_t mode, uid, gid;
 } slwi_stat;
@@ -104,9 +104,13 @@ struct slwi_os {
     /* Children: see process.h. Returns a process id or -errno. All inputs are ready-made: nothing allocates after fork. */
     int64_t (*spawn)(const slwi_os *os, const char *program, char *const *argv, char *const *envp, const char *directory,
                      int output_fd);
-    int (*wait)(const slwi_os *os, int64_t process, int *status); /* 0: still running, 1: ended, status as waitpid's; -ECHILD */
+    int (*wait)(const slwi_os *os, int64_t process, int *status); /* 0: still running, 1: ended (what was left of its group was killed first), status as waitpid's; -ECHILD */
     int (*kill_group)(const slwi_os *os, int64_t process);
     int (*poll_readable)(const slwi_os *os, int fd, uint64_t timeout_ns); /* 1 readable or hung up, 0 time-out */
+
+    /* The mount's id (the unique one where the kernel has it), for memo records; fstat and fstatat leave mount_id 0, since
+       a lookup calls them too often to pay for it. 0 with *out 0 where the platform does not tell. */
+    int (*stat_mount_id)(const slwi_os *os, int fd, uint64_t *out);
 };
 
 const slwi_os *slwi_os_get(void);             /* the table in force; never NULL */
