@@ -1,7 +1,16 @@
 pub const files: []const []const u8 = &.{
+    "heap_sort.c",
+    "json_place.c",
+    "key.c",
+    "record.c",
+    "record_encode.c",
+    "record_parse.c",
+    "record_writer.c",
+    "request.c",
     "sha256.c",
     "sha256_arm.c",
     "sha256_k.c",
     "sha256_sodium.c",
     "sha256_x86.c",
+    "spec.c",
 };
