@@ -1,0 +1,148 @@
+/* Writing and reading slipway.json. */
+#include "entry_document.h"
+
+#include <string.h>
+
+#include "fail.h"
+
+static void write_key(const slw_key *key, slwi_json_writer *writer) {
+    if (key == NULL) {
+        slwi_json_put_null(writer);
+        return;
+    }
+    slwi_json_object_begin(writer);
+    slwi_json_key(writer, "environment");
+    slwi_json_object_begin(writer);
+    slwi_json_key(writer, "components");
+    slwi_json_object_begin(writer);
+    for (size_t i = 0; i < slw_key_component_count(key); i++) {
+        const slw_component component = slw_key_component(key, i);
+        slwi_json_key(writer, component.name);
+        slwi_json_put_text(writer, component.digest);
+    }
+    slwi_json_object_end(writer);
+    slwi_json_key(writer, "schema");
+    slwi_json_put_u64(writer, 1);
+    slwi_json_object_end(writer);
+    slwi_json_key(writer, "schema");
+    slwi_json_put_u64(writer, 1);
+    slwi_json_key(writer, "source");
+    slwi_json_put_text(writer, slw_key_source(key));
+    slwi_json_key(writer, "specialization");
+    slwi_json_put_text(writer, slw_key_specialization(key));
+    slwi_json_object_end(writer);
+}
+
+static void write_toolchain(const slwi_entry_document *document, slwi_json_writer *writer) {
+    slwi_json_object_begin(writer);
+    slwi_json_key(writer, "compiler");
+    slwi_json_put_text(writer, document->compiler);
+    slwi_json_key(writer, "components");
+    slwi_json_array_begin(writer);
+    const char *name = NULL;
+    const slw_digest *digest = NULL;
+    for (size_t i = 0; document->identity != NULL && slw_identity_at(document->identity, i, &name, &digest); i++) {
+        slwi_json_object_begin(writer);
+        slwi_json_key(writer, "digest");
+        char text[SLW_DIGEST_TEXT_SIZE];
+        if (digest != NULL) slw_digest_format(digest, text);
+        slwi_json_put_text(writer, digest != NULL ? text : NULL);
+        slwi_json_key(writer, "name");
+        slwi_json_put_text(writer, name);
+        slwi_json_object_end(writer);
+    }
+    slwi_json_array_end(writer);
+    slwi_json_object_end(writer);
+}
+
+void slwi_entry_document_write(const slwi_entry_document *document, slwi_buffer *out) {
+    slwi_json_writer writer;
+    slwi_json_begin(&writer, out, 1);
+    slwi_json_object_begin(&writer);
+    slwi_json_key(&writer, "backend");
+    slwi_json_put_text(&writer, document->contract->backend);
+    slwi_json_key(&writer, "contract");
+    slwi_contract_write(document->contract, &writer);
+    slwi_json_key(&writer, "key");
+    write_key(document->key, &writer);
+    slwi_json_key(&writer, "name");
+    slwi_json_put_text(&writer, document->name);
+    slwi_json_key(&writer, "schema");
+    slwi_json_put_u64(&writer, SLWI_ENTRY_DOCUMENT_SCHEMA);
+    slwi_json_key(&writer, "target");
+    slwi_json_put_text(&writer, document->contract->target);
+    slwi_json_key(&writer, "toolchain");
+    write_toolchain(document, &writer);
+    slwi_json_object_end(&writer);
+}
+
+static slw_code refuse(slw_error *err, const char *field, const char *why) {
+    slwi_error_subject(err, field, strlen(field));
+    slwi_error_path(err, SLWI_ENTRY_DOCUMENT_NAME);
+    return slwi_fail(err, SLW_E_INVALID_METADATA, "BAD_DOCUMENT", "%s: %s %s", SLWI_ENTRY_DOCUMENT_NAME, field, why);
+}
+
+/* A canonical document must equal its re-encoding: two texts of one meaning would be two digests of one entry. */
+static slw_code check_canonical(const slw_allocator *allocator, slw_bytes text, const slwi_json *root, slw_error *err) {
+    slwi_buffer again;
+    slwi_buffer_init(&again, allocator, SLW_LIMIT_JSON_BYTES);
+    slwi_json_writer writer;
+    slwi_json_begin(&writer, &again, 1);
+    slwi_json_put_node(&writer, root);
+    slw_code rc = SLW_OK;
+    if (again.failed == SLW_E_NO_MEMORY)
+        rc = slwi_buffer_status(&again, err);
+    else if (again.failed != 0 || again.size != text.size || memcmp(again.data, text.data, text.size) != 0)
+        rc = refuse(err, "document", "is not canonical");
+    slwi_buffer_free(&again);
+    return rc;
+}
+
+static int text_is(const slwi_json *node, const char *expected) {
+    slw_bytes text;
+    return slwi_json_string(node, &text) && text.size == strlen(expected) && memcmp(text.data, expected, text.size) == 0;
+}
+
+static slw_code read_root(const slw_allocator *allocator, slw_bytes text, const slwi_json *root, slw_contract **out,
+                          slw_error *err) {
+    static const char *const members[] = {"backend", "contract", "key", "name", "schema", "target", "toolchain", NULL};
+    uint32_t schema = 0;
+    slw_bytes unknown = {NULL, 0};
+    if (slwi_json_kind(root) != SLWI_JSON_OBJECT) return refuse(err, "document", "is not an object");
+    if (!slwi_json_u32(slwi_json_get(root, "schema"), &schema)) return refuse(err, "schema", "is missing or not a number");
+    if (schema != SLWI_ENTRY_DOCUMENT_SCHEMA) {
+        *out = NULL;
+        return SLW_OK;
+    }
+    if (!slwi_json_only(root, members, &unknown)) return refuse(err, "document", "has a member that schema 1 has not");
+    slw_code rc = check_canonical(allocator, text, root, err);
+    if (rc != SLW_OK) return rc;
+    const slwi_json *object = slwi_json_get(root, "contract");
+    if (slwi_json_kind(object) != SLWI_JSON_OBJECT) return refuse(err, "contract", "is missing or not an object");
+    slw_contract *contract = NULL;
+    rc = slwi_contract_read(allocator, object, &contract, err);
+    if (rc != SLW_OK) return rc;
+    if (!text_is(slwi_json_get(root, "backend"), contract->backend))
+        rc = refuse(err, "backend", "differs from the contract's");
+    else if (!text_is(slwi_json_get(root, "target"), contract->target))
+        rc = refuse(err, "target", "differs from the contract's");
+    if (rc != SLW_OK) {
+        slwi_contract_free(allocator, &contract);
+        return rc;
+    }
+    *out = contract;
+    return SLW_OK;
+}
+
+slw_code slwi_entry_document_contract(const slw_allocator *allocator, slw_bytes text, slw_contract **out, slw_error *err) {
+    const slwi_json_limits limits = {SLW_LIMIT_JSON_BYTES, 64, SLW_LIMIT_JSON_VALUES, 1};
+    slwi_json_document *document = NULL;
+    slw_code rc = slwi_json_parse(allocator, text, &limits, &document, err);
+    if (rc != SLW_OK) {
+        slwi_error_path(err, SLWI_ENTRY_DOCUMENT_NAME);
+        return rc;
+    }
+    rc = read_root(allocator, text, slwi_json_root(document), out, err);
+    slwi_json_free(&document);
+    return rc;
+}

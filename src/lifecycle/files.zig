@@ -1,0 +1,17 @@
+pub const files: []const []const u8 = &.{
+    "binary.c",
+    "cached.c",
+    "entry_document.c",
+    "hydrate.c",
+    "hydrated.c",
+    "images.c",
+    "launch.c",
+    "launchable.c",
+    "load.c",
+    "metrics.c",
+    "metrics_json.c",
+    "phase.c",
+    "preflight.c",
+    "preflight_grid.c",
+    "target.c",
+};
