@@ -45,6 +45,7 @@ typedef struct slw_stage_context {
     const char *directory; /* the build directory; inputs and outputs are files in it */
     uint64_t deadline_ns;
     slw_cancel *cancel;
+    const char *temporary_root; /* for the children's private TMPDIR; NULL: inside `directory`, and removed again */
 } slw_stage_context;
 
 typedef struct slw_backend_vtable {
