@@ -40,7 +40,7 @@ typedef struct slwi_host_image {
     void *library;  /* of dlopen */
     int descriptor; /* of the sealed memfd; -1: it came from a file that is gone again */
     slwi_stat identity;
-    char name[64];
+    char name[80];
 } slwi_host_image;
 
 /* UNAVAILABLE: this system lets no memory be executed (reason NO_MEMFD_EXEC); the rest of the codes are of the image, and
