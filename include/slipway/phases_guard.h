@@ -1,6 +1,6 @@
 /* Guards: a wrong type of `from`, `out` or of a discard is a hard error on every C11 compiler, with no flag. C++ has it by its
  * own rules. The selection picks the function; wrapping the arguments themselves in _Generic would hide them from clang's
- * analysis. Included by <slipway/phases.h> only; a translation unit that defines these functions undefines the guards
+ * analysis. They are macros: put a compound literal with a comma in it in parentheses, or in a variable. Included by <slipway/phases.h> only; a translation unit that defines these functions undefines the guards
  * first (SLIPWAY_NO_GUARDS). */
 #ifndef SLIPWAY_PHASES_GUARD_H
 #define SLIPWAY_PHASES_GUARD_H
