@@ -2,6 +2,7 @@
 #include "platform.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -152,19 +153,30 @@ static int os_unlock(const slwi_os *os, int fd) {
     return result;
 }
 
-static int lease(int fd, int kind) {
 #ifdef F_SETLEASE
+static int lease(int fd, int kind) {
     return fcntl(fd, F_SETLEASE, kind) == 0 ? 0 : -errno;
+}
 #else
+static int lease(int fd, int kind) {
     (void)fd;
     (void)kind;
     return -ENOSYS;
-#endif
 }
+#endif
 
 static int os_lease_read(const slwi_os *os, int fd) {
     (void)os;
+#if defined(F_SETLEASE) && defined(F_SETSIG)
+    /* Whoever opens the file for writing waits for the lease, and the kernel tells the holder with SIGIO, which ends a
+       process that has no handler. Here nobody is to be told: no owner, and until that is set a signal that is ignored. */
+    (void)fcntl(fd, F_SETSIG, SIGURG);
+    const int rc = lease(fd, F_RDLCK);
+    if (rc == 0) (void)fcntl(fd, F_SETOWN, 0);
+    return rc;
+#else
     return lease(fd, F_RDLCK);
+#endif
 }
 
 static int os_lease_drop(const slwi_os *os, int fd) {
