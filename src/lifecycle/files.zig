@@ -1,6 +1,10 @@
 pub const files: []const []const u8 = &.{
     "binary.c",
     "cached.c",
+    "compile.c",
+    "compile_build.c",
+    "compile_request.c",
+    "compiler.c",
     "entry_document.c",
     "hydrate.c",
     "hydrated.c",
