@@ -1,0 +1,3 @@
+pub const tests: []const []const u8 = &.{
+    "test_sha256",
+};
