@@ -111,7 +111,7 @@ pub fn build(b: *std.Build) void {
     addSanitized(s, steps.asan, clang, "asan", &.{ "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer" });
     addSanitized(s, steps.tsan, clang, "tsan", &.{"-fsanitize=thread"});
     addBench(s, steps.bench);
-    addDemo(s, steps.demo);
+    addDemo(s, steps.demo, steps.build_tests);
     addExamples(s, steps.build_tests, steps.unit);
     addCheck(s, steps.check, steps.build_tests);
 }
@@ -292,9 +292,13 @@ fn addBench(s: Build, step: *std.Build.Step) void {
     }
 }
 
-fn addDemo(s: Build, step: *std.Build.Step) void {
+fn addDemo(s: Build, step: *std.Build.Step, build_step: *std.Build.Step) void {
+    const demo = userProgram(s.b, s.target, s.optimize, s.library, "demo", "examples", &.{"demo.c"});
+    demo.root_module.linkSystemLibrary("m", .{});
     const run = script(s, "examples/demo.sh");
+    run.addArtifactArg(demo);
     run.addArtifactArg(s.command);
+    build_step.dependOn(&demo.step);
     step.dependOn(&run.step);
 }
 
