@@ -1,0 +1,53 @@
+#include "host_target.h"
+
+#include <stdlib.h> /* any header of the C library: it says whether it is glibc */
+#include <string.h>
+
+#include "elf_view.h"
+
+#if defined(__x86_64__)
+#define MACHINE "x86_64"
+#define MACHINE_NUMBER SLWI_EM_X86_64
+#elif defined(__aarch64__)
+#define MACHINE "aarch64"
+#define MACHINE_NUMBER SLWI_EM_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define MACHINE "riscv64"
+#define MACHINE_NUMBER SLWI_EM_RISCV
+#else
+#define MACHINE "unknown"
+#define MACHINE_NUMBER 0u
+#endif
+
+#if !defined(__linux__)
+#define SYSTEM "none"
+#define IS_MUSL 0
+#elif defined(__GLIBC__)
+#define SYSTEM "linux-gnu"
+#define IS_MUSL 0
+#else
+#define SYSTEM "linux-musl"
+#define IS_MUSL 1
+#endif
+
+const char *slwi_host_target(void) {
+    return MACHINE "-" SYSTEM;
+}
+
+uint16_t slwi_host_machine(void) {
+    return MACHINE_NUMBER;
+}
+
+int slwi_host_is_musl(void) {
+    return IS_MUSL;
+}
+
+/* The vendor in the middle ("pc", "alpine", "unknown") means nothing; "linux-gnu" must be the end. */
+int slwi_host_triple_fits(const char *triple) {
+    size_t machine = strlen(MACHINE);
+    if (strncmp(triple, MACHINE "-", machine + 1) != 0) return 0;
+    size_t size = strlen(triple);
+    size_t system = strlen(SYSTEM);
+    if (size < machine + 1 + system || strcmp(triple + size - system, SYSTEM) != 0) return 0;
+    return triple[size - system - 1] == '-';
+}
