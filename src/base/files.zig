@@ -8,6 +8,7 @@ pub const files: []const []const u8 = &.{
     "fail.c",
     "file.c",
     "hex.c",
+    "host_target.c",
     "image.c",
     "json_names.c",
     "json_number.c",

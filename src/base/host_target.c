@@ -3,24 +3,25 @@
 #include <stdlib.h> /* any header of the C library: it says whether it is glibc */
 #include <string.h>
 
-#include "elf_view.h"
-
 #if defined(__x86_64__)
 #define MACHINE "x86_64"
-#define MACHINE_NUMBER SLWI_EM_X86_64
+#define MACHINE_NUMBER 62u /* EM_X86_64 */
 #elif defined(__aarch64__)
 #define MACHINE "aarch64"
-#define MACHINE_NUMBER SLWI_EM_AARCH64
+#define MACHINE_NUMBER 183u /* EM_AARCH64 */
 #elif defined(__riscv) && __riscv_xlen == 64
 #define MACHINE "riscv64"
-#define MACHINE_NUMBER SLWI_EM_RISCV
+#define MACHINE_NUMBER 243u /* EM_RISCV */
 #else
 #define MACHINE "unknown"
 #define MACHINE_NUMBER 0u
 #endif
 
-#if !defined(__linux__)
-#define SYSTEM "none"
+#if defined(__APPLE__)
+#define SYSTEM "macos"
+#define IS_MUSL 0
+#elif !defined(__linux__)
+#define SYSTEM "unknown"
 #define IS_MUSL 0
 #elif defined(__GLIBC__)
 #define SYSTEM "linux-gnu"

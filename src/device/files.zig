@@ -8,5 +8,4 @@ pub const files: []const []const u8 = &.{
     "host/host_launch.c",
     "host/host_module.c",
     "host/host_pool.c",
-    "host/host_target.c",
 };

@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 
+#include "host_target.h"
 #include "os.h"
 
 /* Limits, as a GPU has them. */
@@ -30,9 +31,6 @@ typedef struct slwi_host_state {
     slwi_host_pool *pool; /* NULL: no threads beside the caller's */
     atomic_uint_fast64_t streams; /* ever made; a stream is its number */
 } slwi_host_state;
-
-/* "x86_64-linux-gnu", "aarch64-linux-musl", …: what this build of slipway is, and so what it can load. */
-const char *slwi_host_target(void);
 
 /* ---- Images: verified bytes made loadable, under a name that no other module of this process ever has --------------- */
 
