@@ -7,5 +7,4 @@ pub const files: []const []const u8 = &.{
     "host/host_kernel_text.c",
     "host/host_list.c",
     "host/host_reader.c",
-    "host/host_target.c",
 };
