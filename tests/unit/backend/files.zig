@@ -1,0 +1,1 @@
+pub const tests: []const []const u8 = &.{};
