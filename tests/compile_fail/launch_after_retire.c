@@ -1,0 +1,21 @@
+/* expect: gcc=ACCEPT clang=REJECT
+ * gcc-pattern: -
+ * clang-pattern: requires holding [a-z-]+ kernel
+ * A retired launchable is gone. */
+#include <slipway/slipway.h>
+
+slw_code misuse(slw_device_loaded *l, const slw_launch_shape *shape, slw_error *e) SLW_ENDS(l);
+slw_code misuse(slw_device_loaded *l, const slw_launch_shape *shape, slw_error *e) {
+    slw_launchable *r = NULL;
+    if (slw_make_launchable(&l, shape, &r, e) != SLW_OK) {
+        slw_device_loaded_discard(&l);
+        return 1;
+    }
+    const slw_stream stream = SLW_STREAM_DEFAULT;
+    const slw_grid grid = SLW_GRID_INIT;
+    if (slw_launchable_retire(&r, &stream, 1, 0, e) != SLW_OK) {
+        slw_launchable_discard(&r);
+        return 2;
+    }
+    return slw_launch(r, &grid, stream, NULL, e);
+}
