@@ -1,0 +1,235 @@
+#include "store_root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fail.h"
+#include "memory.h"
+
+static int trusted(const slwi_trust *trust, const slwi_stat *stat, const char **why) {
+    if (trust->store->trust_root) return 1;
+    if (stat->dev != trust->dev) {
+        *why = "lies on another device than the root";
+        return 0;
+    }
+    return slwi_trusted(stat, trust->euid, trust->store->trusted_uids, trust->store->trusted_uid_count, why);
+}
+
+int slwi_trust_directory(const slwi_trust *trust, const slwi_stat *stat, const char **why) {
+    return trusted(trust, stat, why);
+}
+
+int slwi_trust_marker(const slwi_trust *trust, const slwi_stat *stat, const char **why) {
+    return trusted(trust, stat, why);
+}
+
+int slwi_trust_payload(const slwi_trust *trust, const slwi_stat *stat, const char **why) {
+    /* The modes of a payload are access policy; its digest judges its bytes. */
+    slwi_stat owner_only = *stat;
+    owner_only.mode &= ~(uint32_t)(S_IWGRP | S_IWOTH);
+    return trusted(trust, &owner_only, why);
+}
+
+int slwi_path_inside(const char *directory, const char *path) {
+    const size_t size = strlen(directory);
+    if (strcmp(directory, "/") == 0) return 1;
+    return strncmp(directory, path, size) == 0 && (path[size] == 0 || path[size] == '/');
+}
+
+/* Appends the components of `rest` that are not "." to a resolved path. */
+static int append_rest(char out[4096], const char *rest) {
+    size_t size = strlen(out);
+    while (*rest != 0) {
+        const size_t length = strcspn(rest, "/");
+        const int dots = length == 2 && rest[0] == '.' && rest[1] == '.';
+        if (dots) return -EINVAL;
+        if (length > 0 && !(length == 1 && rest[0] == '.')) {
+            if (size + length + 2 > 4096) return -ENAMETOOLONG;
+            if (size == 0 || out[size - 1] != '/') out[size++] = '/';
+            memcpy(out + size, rest, length);
+            size += length;
+            out[size] = 0;
+        }
+        rest += length;
+        rest += strspn(rest, "/");
+    }
+    return 0;
+}
+
+int slwi_resolve_path(const slwi_os *os, const char *path, char out[4096]) {
+    char head[4096];
+    size_t size = strlen(path);
+    if (size == 0) return -ENOENT;
+    if (size >= sizeof head) return -ENAMETOOLONG;
+    int r = os->realpath(os, path, out);
+    memcpy(head, path, size + 1);
+    while (r == -ENOENT) {
+        while (size > 0 && head[size - 1] == '/') size--;
+        while (size > 0 && head[size - 1] != '/') size--;
+        head[size] = 0;
+        r = os->realpath(os, size > 0 ? head : ".", out);
+        if (r >= 0) return append_rest(out, path + size);
+        if (size == 0) break;
+    }
+    return r < 0 ? r : 0;
+}
+
+int slwi_root_judge(const slw_store *store, const slwi_stat *root, const slwi_stat *parent, const char **why) {
+    if (store->trust_root) return 1;
+    const slwi_os *os = slwi_os_get();
+    if ((root->mode & (S_IWGRP | S_IWOTH)) != 0) {
+        *why = "the root can be written by group or others";
+        return 0;
+    }
+    if (!slwi_trusted(root, os->euid(os), store->trusted_uids, store->trusted_uid_count, why)) return 0;
+    if (parent != NULL && (parent->mode & (S_IWGRP | S_IWOTH)) != 0 && (parent->mode & S_ISVTX) == 0) {
+        *why = "the root's parent directory can be written by group or others";
+        return 0;
+    }
+    return 1;
+}
+
+static slw_code judge_root(slw_store *store, const slwi_root *root, slw_error *err) {
+    const slwi_os *os = slwi_os_get();
+    if (store->trust_root) return SLW_OK;
+    /* The parent is looked at once for each root that turns up under this path. */
+    const int known = atomic_load_explicit(&store->judged_ino, memory_order_acquire) == root->stat.ino &&
+                      atomic_load_explicit(&store->judged_dev, memory_order_acquire) == root->stat.dev;
+    slwi_stat parent;
+    if (!known) {
+        const int r = os->fstatat(os, root->fd, "..", 0, &parent);
+        if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->root, "looking at the root's parent");
+    }
+    const char *why = NULL;
+    if (!slwi_root_judge(store, &root->stat, known ? NULL : &parent, &why)) {
+        (void)slwi_fail(err, SLW_E_STORAGE, "UNTRUSTED", "%s", why);
+        slwi_error_path(err, store->root);
+        return SLW_E_STORAGE;
+    }
+    atomic_store_explicit(&store->judged_dev, root->stat.dev, memory_order_release);
+    atomic_store_explicit(&store->judged_ino, root->stat.ino, memory_order_release);
+    return SLW_OK;
+}
+
+slw_code slwi_root_open(slw_store *store, int make, slwi_root *out, slw_error *err) {
+    const slwi_os *os = slwi_os_get();
+    const int flags = make ? SLWI_O_LIST : SLWI_O_SEARCH;
+    slwi_root root;
+    root.fd = os->openat(os, AT_FDCWD, store->root, flags, 0);
+    if (root.fd == -ENOENT && make) {
+        const int made = slwi_make_directories(os, store->root, 0755);
+        if (made < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -made, store->root, "making the root");
+        root.fd = os->openat(os, AT_FDCWD, store->root, flags, 0);
+    }
+    if (root.fd == -ENOENT) return slwi_fail(err, SLW_E_MISS, NULL, "the root is absent");
+    if (root.fd < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -root.fd, store->root, "opening the root");
+    slw_code code = SLW_OK;
+    const int r = os->fstat(os, root.fd, &root.stat);
+    if (r < 0)
+        code = slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->root, "looking at the root");
+    else
+        code = judge_root(store, &root, err);
+    if (code != SLW_OK) {
+        (void)os->close(os, root.fd);
+        return code;
+    }
+    root.trust = (slwi_trust){store, os->euid(os), root.stat.dev};
+    *out = root;
+    return SLW_OK;
+}
+
+void slwi_root_close(slwi_root *root) {
+    const slwi_os *os = slwi_os_get();
+    if (root->fd >= 0) (void)os->close(os, root->fd);
+    root->fd = -1;
+}
+
+void slwi_slot_parents(const slw_key *key, const slw_spec *spec, const char *names[SLWI_SLOT_PARENTS]) {
+    names[0] = "artifacts";
+    names[1] = slw_key_environment(key);
+    names[2] = slw_key_digest(key);
+    names[3] = slw_spec_digest(spec);
+}
+
+static slw_code step_failure(const char *name, int error_number, slw_error *err) {
+    switch (error_number) {
+    case ENOENT:
+        return slwi_fail(err, SLW_E_MISS, NULL, "no such entry");
+    case ELOOP:
+    case ENOTDIR:
+        (void)slwi_fail(err, SLW_E_INVALID_ENTRY, "NOT_A_DIRECTORY", "%s on the way to the slot is not a directory", name);
+        slwi_error_subject(err, name, strlen(name));
+        return SLW_E_INVALID_ENTRY;
+    default:
+        (void)slwi_fail_os(err, SLW_E_STORAGE, NULL, error_number, NULL, "opening %s on the way to the slot", name);
+        slwi_error_subject(err, name, strlen(name));
+        return SLW_E_STORAGE;
+    }
+}
+
+/* One component down; *out is open on success. */
+static slw_code step_down(const slwi_trust *trust, int parent, const char *name, int flags, int *out, slwi_stat *stat,
+                          slw_error *err) {
+    const slwi_os *os = slwi_os_get();
+    const int fd = os->openat(os, parent, name, flags, 0);
+    if (fd < 0) return step_failure(name, -fd, err);
+    const char *why = NULL;
+    slw_code code = SLW_OK;
+    const int r = os->fstat(os, fd, stat);
+    if (r < 0) {
+        code = step_failure(name, -r, err);
+    } else if (!slwi_trust_directory(trust, stat, &why)) {
+        code = slwi_fail(err, SLW_E_INVALID_ENTRY, "UNTRUSTED", "untrusted: %s: %s", name, why);
+        slwi_error_subject(err, name, strlen(name));
+    }
+    if (code == SLW_OK)
+        *out = fd;
+    else
+        (void)os->close(os, fd);
+    return code;
+}
+
+slw_code slwi_slot_open(const slwi_root *root, const slw_key *key, const slw_spec *spec, slwi_slot *out, slw_error *err) {
+    const slwi_os *os = slwi_os_get();
+    const char *names[SLWI_SLOT_PARENTS];
+    slwi_slot_parents(key, spec, names);
+    slwi_slot slot = {.parent = -1, .fd = -1};
+    slw_code code = SLW_OK;
+    for (int i = 0; i < SLWI_SLOT_PARENTS && code == SLW_OK; i++) {
+        int next = -1;
+        code = step_down(&root->trust, i == 0 ? root->fd : slot.parent, names[i], SLWI_O_SEARCH, &next, &slot.stat, err);
+        if (slot.parent >= 0) (void)os->close(os, slot.parent);
+        slot.parent = next;
+    }
+    if (code == SLW_OK)
+        code = step_down(&root->trust, slot.parent, slw_state_name(slw_spec_state(spec)), SLWI_O_LIST, &slot.fd, &slot.stat,
+                         err);
+    if (code != SLW_OK) {
+        slwi_slot_close(&slot);
+        return code;
+    }
+    *out = slot;
+    return SLW_OK;
+}
+
+void slwi_slot_close(slwi_slot *slot) {
+    const slwi_os *os = slwi_os_get();
+    if (slot->fd >= 0) (void)os->close(os, slot->fd);
+    if (slot->parent >= 0) (void)os->close(os, slot->parent);
+    slot->fd = slot->parent = -1;
+}
+
+char *slwi_slot_path(const slw_store *store, const slw_key *key, const slw_spec *spec) {
+    const char *names[SLWI_SLOT_PARENTS];
+    slwi_slot_parents(key, spec, names);
+    const char *state = slw_state_name(slw_spec_state(spec));
+    size_t size = strlen(store->root) + strlen(state) + 2;
+    for (int i = 0; i < SLWI_SLOT_PARENTS; i++) size += strlen(names[i]) + 1;
+    char *path = slwi_alloc(&store->allocator, size);
+    if (path == NULL) return NULL;
+    (void)snprintf(path, size, "%s/%s/%s/%s/%s/%s", strcmp(store->root, "/") == 0 ? "" : store->root, names[0], names[1],
+                   names[2], names[3], state);
+    return path;
+}
