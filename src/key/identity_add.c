@@ -1,0 +1,267 @@
+/* The inputs of a component. Each call looks at the world at once, so that the snapshot is as early as can be. */
+#include <slipway/identity.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "elf_closure.h"
+#include "fail.h"
+#include "file.h"
+#include "identity_input.h"
+#include "identity_state.h"
+#include "memory.h"
+#include "tree.h"
+
+/* One call. */
+typedef struct addition {
+    slw_identity *identity;
+    slwi_component *component;
+    slwi_gather *gather;
+    slwi_gather_mark mark;
+    char path[SLWI_PATH_BYTES]; /* absolute */
+    int ok;                     /* 0: it has no absolute path, which is put down */
+} addition;
+
+static slw_code begin(addition *add, slw_identity *identity, const char *component, slw_error *err) {
+    slwi_error_reset(err);
+    const slw_code rc = slwi_identity_enter(identity, component, &add->component, err);
+    if (rc != SLW_OK) return rc;
+    add->identity = identity;
+    add->gather = &identity->gather;
+    add->gather->owner = add->component;
+    add->mark = slwi_gather_mark_get(add->gather);
+    return SLW_OK;
+}
+
+static slw_code begin_path(addition *add, slw_identity *identity, const char *component, const char *path, slw_error *err) {
+    const slw_code rc = begin(add, identity, component, err);
+    if (rc != SLW_OK) return rc;
+    if (path == NULL || path[0] == 0) return slwi_fail(err, SLW_E_USAGE, NULL, "a path is required");
+    return slwi_gather_absolute(add->gather, path, add->path, &add->ok, err);
+}
+
+/* Something was put down against the component during this call. */
+static int has_failed(const addition *add) {
+    return add->gather->failure_count != add->mark.count;
+}
+
+static slw_code reserve_input(addition *add, slw_error *err) {
+    slwi_component *component = add->component;
+    if (component->input_count < component->input_capacity) return SLW_OK;
+    const size_t wanted = component->input_capacity == 0 ? 16 : component->input_capacity * 2;
+    slw_digest *grown = slwi_realloc_array(&add->identity->allocator, component->inputs, wanted, sizeof *grown);
+    if (grown == NULL) return slwi_fail_memory(err, wanted * sizeof *grown);
+    component->inputs = grown;
+    component->input_capacity = wanted;
+    return SLW_OK;
+}
+
+/* Commits: on success the input counts, on failure nothing of this call does. `input` NULL: nothing to add. */
+static slw_code finish(addition *add, slw_code rc, const slw_digest *input, int is_proof, slw_error *err) {
+    if (rc == SLW_OK && input != NULL) rc = reserve_input(add, err);
+    if (rc != SLW_OK) {
+        slwi_gather_mark_return(add->gather, add->mark);
+        return rc;
+    }
+    if (input == NULL) return SLW_OK;
+    add->component->inputs[add->component->input_count++] = *input;
+    if (is_proof) add->component->has_proof = 1;
+    return SLW_OK;
+}
+
+slw_code slw_identity_add_file(slw_identity *identity, const char *component, const char *path, slw_error *err) {
+    addition add = {0};
+    slw_digest input;
+    slwi_seen *seen = NULL;
+    slw_code rc = begin_path(&add, identity, component, path, err);
+    if (rc != SLW_OK) return rc;
+    if (add.ok) rc = slwi_gather_path(add.gather, add.path, &seen, err);
+    if (rc == SLW_OK && seen != NULL) rc = slwi_input_file(&identity->allocator, add.path, seen, &input, err);
+    return finish(&add, rc, seen != NULL ? &input : NULL, 1, err);
+}
+
+/* Everything of `inner` is walked when `outer` is: it lies below it by name, with nothing left out on the way. */
+static int encloses(const char *outer, const char *inner) {
+    const size_t size = strcmp(outer, "/") == 0 ? 0 : strlen(outer);
+    char name[SLWI_PATH_BYTES];
+    if (strncmp(outer, inner, size) != 0 || (inner[size] != 0 && inner[size] != '/')) return 0;
+    for (const char *at = inner + size; *at == '/';) {
+        const size_t length = strcspn(++at, "/");
+        memcpy(name, at, length);
+        name[length] = 0;
+        if (length == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || slwi_tree_skips(name)) return 0;
+        at += length;
+    }
+    return 1;
+}
+
+/* The tree is part of another of this component; all that is left to ask is whether it is there. */
+static slw_code confirm_enclosed(addition *add, int optional, slw_error *err) {
+    const slwi_os *os = slwi_os_get();
+    slwi_stat stat;
+    const int r = os->fstatat(os, AT_FDCWD, add->path, 1, &stat);
+    if (r < 0 && optional && (r == -ENOENT || r == -ENOTDIR)) return SLW_OK;
+    if (r < 0) return slwi_gather_fail_os(add->gather, err, add->path, -r);
+    return S_ISDIR(stat.mode) ? SLW_OK : slwi_gather_fail(add->gather, err, add->path, "is not a directory");
+}
+
+static void remove_input(slwi_component *component, const slw_digest *input) {
+    for (size_t i = 0; i < component->input_count; i++) {
+        if (memcmp(&component->inputs[i], input, sizeof *input) != 0) continue;
+        component->inputs[i] = component->inputs[--component->input_count];
+        return;
+    }
+}
+
+/* The new tree takes the place of those that lie in it. The tree is remembered. */
+static slw_code take_place(addition *add, const slw_digest *input, slw_error *err) {
+    slwi_component_tree *tree = slwi_arena_alloc(&add->gather->arena, sizeof *tree);
+    const char *root = slwi_arena_copy(&add->gather->arena, add->path, strlen(add->path));
+    if (tree == NULL || root == NULL) return slwi_fail_memory(err, sizeof *tree);
+    const slw_code rc = finish(add, SLW_OK, input, 1, err);
+    if (rc != SLW_OK) return rc;
+    for (slwi_component_tree **at = &add->component->trees; *at != NULL;) {
+        if (encloses(add->path, (*at)->root)) {
+            remove_input(add->component, &(*at)->input);
+            *at = (*at)->next;
+        } else {
+            at = &(*at)->next;
+        }
+    }
+    tree->root = root;
+    tree->input = *input;
+    tree->next = add->component->trees;
+    add->component->trees = tree;
+    return SLW_OK;
+}
+
+static slw_code add_tree(addition *add, int optional, slwi_tree_result *result, slw_error *err) {
+    size_t size = strlen(add->path);
+    slw_digest input;
+    while (size > 1 && add->path[size - 1] == '/') add->path[--size] = 0;
+    for (const slwi_component_tree *tree = add->component->trees; tree != NULL; tree = tree->next) {
+        if (encloses(tree->root, add->path)) return finish(add, confirm_enclosed(add, optional, err), NULL, 0, err);
+    }
+    slw_code rc = slwi_tree_digest(add->gather, add->path, optional, result, err);
+    if (rc != SLW_OK || result->state == SLWI_TREE_FAILED) return finish(add, rc, NULL, 0, err);
+    rc = slwi_input_tree(&add->identity->allocator, add->path, result, &input, err);
+    if (rc == SLW_OK) rc = take_place(add, &input, err);
+    return rc == SLW_OK ? rc : finish(add, rc, NULL, 0, err);
+}
+
+slw_code slw_identity_add_tree(slw_identity *identity, const char *component, const char *path, int optional,
+                               slw_error *err) {
+    addition add = {0};
+    slw_code rc = begin_path(&add, identity, component, path, err);
+    if (rc != SLW_OK) return rc;
+    if (!add.ok) return finish(&add, SLW_OK, NULL, 0, err);
+    slwi_tree_result *result = slwi_alloc(&identity->allocator, sizeof *result);
+    if (result == NULL) return finish(&add, slwi_fail_memory(err, sizeof *result), NULL, 0, err);
+    rc = add_tree(&add, optional != 0, result, err);
+    slwi_free(&identity->allocator, result);
+    return rc;
+}
+
+slw_code slw_identity_add_program(slw_identity *identity, const char *component, const char *path, slw_error *err) {
+    addition add = {0};
+    slwi_closure closure = {0};
+    slw_digest input;
+    slw_code rc = begin_path(&add, identity, component, path, err);
+    if (rc != SLW_OK) return rc;
+    if (!add.ok) return finish(&add, SLW_OK, NULL, 0, err);
+    rc = slwi_closure_of(add.gather, add.path, &closure, err);
+    const int whole = rc == SLW_OK && !has_failed(&add);
+    if (whole) rc = slwi_input_program(&identity->allocator, &closure, &input, err);
+    slwi_closure_free(&closure);
+    return finish(&add, rc, whole ? &input : NULL, 1, err);
+}
+
+slw_code slw_identity_add_environment(slw_identity *identity, const char *component, const char *name, const char *value,
+                                      slw_error *err) {
+    addition add = {0};
+    slw_digest input;
+    slw_code rc = begin(&add, identity, component, err);
+    if (rc != SLW_OK) return rc;
+    if (name == NULL || name[0] == 0 || strchr(name, '=') != NULL) {
+        return slwi_fail(err, SLW_E_USAGE, NULL, "a variable's name is required, without \"=\"");
+    }
+    rc = slwi_input_environment(&identity->allocator, name, value, &input, err);
+    return finish(&add, rc, &input, 1, err);
+}
+
+/* The build-id of the file at the resolved path; *size 0: none, or it could not be read (which the fall-back finds out). */
+static int read_build_id(const slw_allocator *allocator, const char *resolved, const slwi_stat *stat,
+                         unsigned char id[64], size_t *size) {
+    const slwi_os *os = slwi_os_get();
+    slwi_stat opened, after;
+    const int fd = slwi_open_regular(os, AT_FDCWD, resolved, 0, &opened);
+    *size = 0;
+    if (fd < 0) return 1;
+    *size = slwi_elf_build_id(allocator, fd, id);
+    const int same = slwi_unchanged(&opened, stat) && os->fstat(os, fd, &after) >= 0 && slwi_unchanged(&opened, &after);
+    (void)os->close(os, fd);
+    return same;
+}
+
+static slw_code note_build_id_file(addition *add, const char *resolved, const slwi_stat *stat, slw_error *err) {
+    slw_code rc = slwi_gather_fact(add->gather, SLWI_FACT_UNCHANGED, resolved, stat, NULL, err);
+    if (rc == SLW_OK && strcmp(add->path, resolved) != 0) {
+        rc = slwi_gather_fact(add->gather, SLWI_FACT_LEADS_TO, add->path, stat, NULL, err);
+    }
+    return rc;
+}
+
+slw_code slw_identity_add_build_id(slw_identity *identity, const char *component, const char *path, slw_error *err) {
+    addition add = {0};
+    char resolved[SLWI_PATH_BYTES];
+    unsigned char id[64];
+    slwi_stat stat;
+    slwi_seen *seen = NULL;
+    slw_digest input;
+    size_t size = 0;
+    int error = 0;
+    slw_code rc = begin_path(&add, identity, component, path, err);
+    if (rc != SLW_OK) return rc;
+    if (add.ok) rc = slwi_gather_resolve(add.gather, add.path, resolved, &stat, &error, err);
+    if (rc == SLW_OK && add.ok && error != 0) rc = slwi_gather_fail_os(add.gather, err, add.path, error);
+    if (rc != SLW_OK || !add.ok || error != 0) return finish(&add, rc, NULL, 0, err);
+    if (!read_build_id(&identity->allocator, resolved, &stat, id, &size)) {
+        return finish(&add, slwi_gather_fail(add.gather, err, resolved, "changed while being read"), NULL, 0, err);
+    }
+    if (size > 0) {
+        const slw_bytes bytes = {id, size};
+        rc = note_build_id_file(&add, resolved, &stat, err);
+        if (rc == SLW_OK) rc = slwi_input_build_id(&identity->allocator, add.path, resolved, bytes, &input, err);
+        return finish(&add, rc, &input, 0, err);
+    }
+    rc = slwi_gather_path(add.gather, add.path, &seen, err);
+    if (rc == SLW_OK && seen != NULL) rc = slwi_input_no_build_id(&identity->allocator, add.path, seen, &input, err);
+    return finish(&add, rc, seen != NULL ? &input : NULL, 1, err);
+}
+
+slw_code slw_identity_add_claim(slw_identity *identity, const char *component, const char *name, slw_bytes text,
+                                slw_error *err) {
+    addition add = {0};
+    slw_digest input;
+    slw_code rc = begin(&add, identity, component, err);
+    if (rc != SLW_OK) return rc;
+    if (name == NULL || name[0] == 0 || (text.data == NULL && text.size > 0)) {
+        return slwi_fail(err, SLW_E_USAGE, NULL, "a claim has a name and a text");
+    }
+    rc = slwi_input_claim(&identity->allocator, name, text, &input, err);
+    return finish(&add, rc, &input, 0, err);
+}
+
+slw_code slw_identity_add_digest(slw_identity *identity, const char *component, const char *name, const slw_digest *digest,
+                                 slw_error *err) {
+    addition add = {0};
+    slw_digest input;
+    slw_code rc = begin(&add, identity, component, err);
+    if (rc != SLW_OK) return rc;
+    if (name == NULL || name[0] == 0 || digest == NULL) {
+        return slwi_fail(err, SLW_E_USAGE, NULL, "a name and a digest are required");
+    }
+    rc = slwi_input_digest(&identity->allocator, name, digest, &input, err);
+    return finish(&add, rc, &input, 1, err);
+}
