@@ -1,0 +1,136 @@
+/* What of the toolchain can change a host kernel, as the four components of its identity. */
+#include <slipway/key.h>
+#include <string.h>
+
+#include "fail.h"
+#include "host_kernel_text.h"
+#include "host_reader.h"
+#include "host_target.h"
+#include "host_toolchain.h"
+
+#define BACKEND "backend"
+#define COMPILER "compiler"
+#define LIBRARIES "libraries"
+#define ENVIRONMENT "environment"
+
+/* Adds the digest of a list, each item ended by a NUL so that joining cannot make two lists equal. */
+static slw_code add_list(slw_identity *identity, const char *component, const char *name, const slw_allocator *allocator,
+                         const char *const *items, slw_error *err) {
+    slwi_buffer text;
+    slw_digest digest;
+    slwi_buffer_init(&text, allocator, SIZE_MAX);
+    for (size_t i = 0; items != NULL && items[i] != NULL; i++) slwi_buffer_append(&text, items[i], strlen(items[i]) + 1);
+    slw_code rc = slwi_buffer_status(&text, err);
+    if (rc == SLW_OK) {
+        slw_sha256((slw_bytes){text.data != NULL ? text.data : "", text.size}, &digest);
+        rc = slw_identity_add_digest(identity, component, name, &digest, err);
+    }
+    slwi_buffer_free(&text);
+    return rc;
+}
+
+static slw_code add_facts(slw_identity *identity, const char *component, const char *name,
+                          const slwi_host_toolchain *toolchain, slwi_host_fact kind, slw_error *err) {
+    return add_list(identity, component, name, &toolchain->allocator,
+                    (const char *const *)toolchain->answer.facts[kind].items, err);
+}
+
+static slw_code header_digest(const slw_allocator *allocator, slw_digest *out, slw_error *err) {
+    slwi_buffer text;
+    slwi_buffer_init(&text, allocator, SIZE_MAX);
+    for (size_t i = 0; slwi_host_kernel_lines[i] != NULL; i++) slwi_buffer_append_text(&text, slwi_host_kernel_lines[i]);
+    slw_code rc = slwi_buffer_status(&text, err);
+    if (rc == SLW_OK) slw_sha256((slw_bytes){text.data, text.size}, out);
+    slwi_buffer_free(&text);
+    return rc;
+}
+
+/* The backend itself: its name, how it reads, what it adds to every command line, and the header it ships. */
+static slw_code add_backend(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err) {
+    char revision[24] = "reader-0";
+    char schema[24] = "contract-0";
+    revision[7] = (char)('0' + SLWI_HOST_READER_REVISION);
+    schema[9] = (char)('0' + SLW_CONTRACT_SCHEMA);
+    const char *const about[] = {"host", revision, schema, slwi_host_target(), NULL};
+    slw_digest header;
+    slw_code rc = slw_identity_component(identity, BACKEND, err);
+    if (rc == SLW_OK) rc = add_list(identity, BACKEND, "about", &toolchain->allocator, about, err);
+    if (rc == SLW_OK) rc = header_digest(&toolchain->allocator, &header, err);
+    if (rc == SLW_OK) rc = slw_identity_add_digest(identity, BACKEND, "host_kernel.h", &header, err);
+    if (rc == SLW_OK) {
+        rc = add_list(identity, BACKEND, "compile_before", &toolchain->allocator, slwi_host_compile_before, err);
+    }
+    if (rc == SLW_OK) rc = add_list(identity, BACKEND, "compile_after", &toolchain->allocator, slwi_host_compile_after, err);
+    if (rc == SLW_OK) rc = add_list(identity, BACKEND, "link", &toolchain->allocator, slwi_host_link_arguments, err);
+    return rc == SLW_OK ? slw_identity_prove(identity, BACKEND, err) : rc;
+}
+
+static slw_code add_compiler(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err) {
+    const slwi_host_answer *answer = &toolchain->answer;
+    const char *version = slwi_host_answer_version(answer);
+    slw_code rc = slw_identity_component(identity, COMPILER, err);
+    if (rc == SLW_OK) rc = slw_identity_add_program(identity, COMPILER, toolchain->driver, err);
+    const slwi_host_list *programs = &answer->facts[SLWI_FACT_PROGRAM];
+    const slwi_host_list *plugins = &answer->facts[SLWI_FACT_PLUGIN];
+    for (size_t i = 0; rc == SLW_OK && i < programs->count; i++) {
+        if (strcmp(programs->items[i], toolchain->driver) == 0) continue;
+        rc = slw_identity_add_program(identity, COMPILER, programs->items[i], err);
+    }
+    for (size_t i = 0; rc == SLW_OK && i < plugins->count; i++) {
+        rc = slw_identity_add_program(identity, COMPILER, plugins->items[i], err);
+    }
+    if (rc == SLW_OK) {
+        rc = slw_identity_add_claim(identity, COMPILER, "version", (slw_bytes){version, strlen(version)}, err);
+    }
+    return rc == SLW_OK ? slw_identity_prove(identity, COMPILER, err) : rc;
+}
+
+/* Link inputs are files; include roots are trees, also those that are not there: one may come into being. */
+static slw_code add_libraries(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err) {
+    slwi_host_link_inputs inputs;
+    const slwi_host_list *includes = &toolchain->answer.facts[SLWI_FACT_INCLUDE];
+    slw_code rc = slwi_host_link_inputs_find(&toolchain->answer, &toolchain->allocator, &inputs, err);
+    if (rc == SLW_OK) rc = slw_identity_component(identity, LIBRARIES, err);
+    if (rc == SLW_OK && inputs.why[0] != '\0') rc = slw_identity_reject(identity, LIBRARIES, inputs.why, err);
+    for (size_t i = 0; rc == SLW_OK && i < inputs.files.count; i++) {
+        rc = slw_identity_add_file(identity, LIBRARIES, inputs.files.items[i], err);
+    }
+    for (size_t i = 0; rc == SLW_OK && i < inputs.shared.count; i++) {
+        rc = slw_identity_add_program(identity, LIBRARIES, inputs.shared.items[i], err);
+    }
+    for (size_t i = 0; rc == SLW_OK && i < includes->count; i++) {
+        rc = slw_identity_add_tree(identity, LIBRARIES, includes->items[i], 1, err);
+    }
+    /* The order of a search is meaning as well. */
+    if (rc == SLW_OK) rc = add_facts(identity, LIBRARIES, "include_order", toolchain, SLWI_FACT_INCLUDE, err);
+    if (rc == SLW_OK) rc = add_facts(identity, LIBRARIES, "library_directories", toolchain, SLWI_FACT_DIRECTORY, err);
+    if (rc == SLW_OK) rc = add_facts(identity, LIBRARIES, "libraries", toolchain, SLWI_FACT_LIBRARY, err);
+    if (rc == SLW_OK && inputs.why[0] == '\0') rc = slw_identity_prove(identity, LIBRARIES, err);
+    slwi_host_link_inputs_free(&inputs);
+    return rc;
+}
+
+/* All that a child sees. TMPDIR and the working directory differ from build to build; what is constant is the rule. */
+static slw_code add_environment(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err) {
+    slw_code rc = slw_identity_component(identity, ENVIRONMENT, err);
+    if (rc == SLW_OK) rc = slw_identity_add_environment(identity, ENVIRONMENT, "PATH", toolchain->path, err);
+    if (rc == SLW_OK) rc = slw_identity_add_environment(identity, ENVIRONMENT, "LC_ALL", "C", err);
+    if (rc == SLW_OK) {
+        rc = slw_identity_add_environment(identity, ENVIRONMENT, "SOURCE_DATE_EPOCH", SLWI_HOST_SOURCE_DATE_EPOCH, err);
+    }
+    if (rc == SLW_OK) {
+        rc = slw_identity_add_environment(identity, ENVIRONMENT, "TMPDIR", "a private directory inside the build's", err);
+    }
+    static const char *const rules[] = {"working directory: private, inside the build's, mapped out of the output",
+                                        "source: source.c, with a fixed time", NULL};
+    if (rc == SLW_OK) rc = add_list(identity, ENVIRONMENT, "rules", &toolchain->allocator, rules, err);
+    return rc == SLW_OK ? slw_identity_prove(identity, ENVIRONMENT, err) : rc;
+}
+
+slw_code slwi_host_declare_identity(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err) {
+    slw_code rc = add_backend(toolchain, identity, err);
+    if (rc == SLW_OK) rc = add_compiler(toolchain, identity, err);
+    if (rc == SLW_OK) rc = add_libraries(toolchain, identity, err);
+    if (rc == SLW_OK) rc = add_environment(toolchain, identity, err);
+    return rc == SLW_OK ? slw_identity_seal(identity, err) : rc;
+}

@@ -1,0 +1,75 @@
+/* The system's compiler: found, asked, proved. */
+#ifndef SLWI_HOST_TOOLCHAIN_H
+#define SLWI_HOST_TOOLCHAIN_H
+
+#include <slipway/sys/backend_impl.h>
+
+#include "host_answer.h"
+
+typedef struct slwi_host_toolchain {
+    slw_allocator allocator;
+    char *found;     /* as the search met it: /usr/bin/cc */
+    char *driver;    /* with every link followed; this is what is started */
+    char *path;      /* PATH of every child */
+    slwi_host_answer answer;
+    slw_memo *memo;  /* borrowed; NULL: none */
+    slw_digest driver_proof; /* of the driver's path and bytes */
+    int driver_proved;
+} slwi_host_toolchain;
+
+slw_code slwi_host_toolchain_open(const slw_toolchain_request *request, slwi_host_toolchain **out, slw_error *err);
+void slwi_host_toolchain_close(slwi_host_toolchain **toolchain);
+
+/* ---- the parts ---- */
+
+/* Looks for the compiler; starts nothing, remembers nothing. `found` and `resolved` have SLWI_HOST_PATH_MAX bytes.
+   TOOL_MISSING lists the places in `tried`. */
+slw_code slwi_host_find_compiler(const char *compiler, const char *search_path, char *found, char *resolved, slw_error *err);
+/* The first regular, executable file `name` in a PATH-like list; relative and empty entries are passed over. */
+int slwi_host_find_in_path(const char *path, const char *name, char *out);
+
+/* Starts the driver and fills the answer. UNSUPPORTED when it is no gcc or clang, or compiles for another machine. */
+slw_code slwi_host_discover(const slwi_host_toolchain *toolchain, slw_cancel *cancel, slwi_host_answer *answer,
+                            slw_error *err);
+
+/* Declares, fills, proves and seals the four components. */
+slw_code slwi_host_declare_identity(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err);
+
+/* What the linker will open for the libraries of the link: found as the linker finds them, linker scripts followed. What
+   cannot be followed is said in why[256] (OK is returned: the identity is then not proved). */
+typedef struct slwi_host_link_inputs {
+    slwi_host_list files;  /* archives, scripts, objects */
+    slwi_host_list shared; /* shared libraries */
+    char why[256];         /* "": all was found and understood */
+} slwi_host_link_inputs;
+slw_code slwi_host_link_inputs_find(const slwi_host_answer *answer, const slw_allocator *allocator,
+                                    slwi_host_link_inputs *out, slw_error *err);
+void slwi_host_link_inputs_free(slwi_host_link_inputs *inputs);
+
+/* The environment of every child, as NAME=VALUE; `temporary` is its TMPDIR. */
+void slwi_host_environment(const slwi_host_toolchain *toolchain, const char *temporary, slwi_host_list *out);
+
+/* Runs the driver with the arguments (without argv[0]) in the made environment; see slwi_process_run. */
+typedef struct slwi_host_run {
+    const slwi_host_list *arguments;
+    const char *directory;
+    const char *temporary;
+    uint64_t deadline_ns;
+    slw_cancel *cancel;
+    slwi_buffer *output;
+} slwi_host_run;
+slw_code slwi_host_run_driver(const slwi_host_toolchain *toolchain, const slwi_host_run *run, int *exit_status, slw_error *err);
+
+/* The fixed part of every link, after -shared: what discovery asks about is what is done. NULL-terminated. */
+extern const char *const slwi_host_link_arguments[];
+/* The fixed part of every compilation, before and after the request's options. NULL-terminated. */
+extern const char *const slwi_host_compile_before[];
+extern const char *const slwi_host_compile_after[];
+
+/* A value that time macros are given instead of the time. */
+#define SLWI_HOST_SOURCE_DATE_EPOCH "0"
+
+/* Splits a line of `driver -###` as the driver quoted it. */
+void slwi_host_split_line(slw_bytes line, slwi_host_list *out);
+
+#endif
