@@ -1,0 +1,96 @@
+#include "driver_subject.h"
+
+#include <string.h>
+
+static const char pair_text[] =
+    "#include <slipway/host_kernel.h>\n"
+    "int slt_counter = 7;\n"
+    "SLW_HOST_KERNEL(first, SLW_HOST_PARAM(uint64_t *, sum));\n"
+    "SLW_HOST_KERNEL_SHARED(second, 64, SLW_HOST_PARAM(uint64_t *, sum));\n"
+    "void first(const slw_host_block *b, void *const *args) {\n"
+    "    __atomic_fetch_add(SLW_HOST_ARG(uint64_t *, args, 0), b->index[0] + 1u, __ATOMIC_RELAXED);\n"
+    "}\n"
+    "void second(const slw_host_block *b, void *const *args) {\n"
+    "    uint64_t *mine = b->shared;\n"
+    "    *mine = 2u * (b->index[0] + 1u);\n"
+    "    __atomic_fetch_add(SLW_HOST_ARG(uint64_t *, args, 0), *mine, __ATOMIC_RELAXED);\n"
+    "}\n";
+
+static const char broken_text[] =
+    "#include <slipway/host_kernel.h>\n"
+    "extern void slt_nobody_defines_this(void);\n"
+    "SLW_HOST_KERNEL(first, SLW_HOST_PARAM(uint64_t *, sum));\n"
+    "void first(const slw_host_block *b, void *const *args) { (void)b; (void)args; slt_nobody_defines_this(); }\n";
+
+void world_open(world *w, int subject, const slw_allocator *allocator) {
+    memset(w, 0, sizeof *w);
+    w->err = (slw_error)SLW_ERROR_INIT;
+    w->subject = subject;
+    w->runs = subject == SUBJECT_HOST;
+    w->pair = slt_image_compile_text(pair_text, "");
+    w->other = slt_image_compile_text(pair_text, "");
+    slt_image_renumber(w->other, 1);
+    w->broken = slt_image_compile_text(broken_text, "");
+    slw_device_options options = SLW_DEVICE_OPTIONS_INIT;
+    options.pool_threads = 3;
+    if (allocator != NULL) options.allocator = *allocator;
+    slt_null_init(&w->null);
+    if (subject == SUBJECT_NULL) slt_null_use(&w->null, &options);
+    slt_ok(slw_device_open(&options, &w->device, &w->err), &w->err);
+}
+
+void world_close(world *w) {
+    slw_device_close(&w->device);
+    ck_assert_ptr_null(w->device);
+    slt_image_free(w->pair);
+    slt_image_free(w->other);
+    slt_image_free(w->broken);
+    ck_assert_msg(atomic_load(&w->null.violations) == 0, "%s", w->null.violation);
+    if (w->subject == SUBJECT_NULL) {
+        ck_assert_uint_eq(atomic_load(&w->null.opens), atomic_load(&w->null.closes));
+        ck_assert_uint_eq(atomic_load(&w->null.loads), atomic_load(&w->null.unloads));
+    }
+}
+
+slw_device_counts world_counts(world *w) {
+    slw_device_counts counts = SLW_DEVICE_COUNTS_INIT;
+    slt_ok(slw_device_get_counts(w->device, &counts, &w->err), &w->err);
+    return counts;
+}
+
+const char *world_global(const world *w) {
+    return w->subject == SUBJECT_NULL ? "null_global" : "slt_counter";
+}
+
+slwi_module *world_load(world *w, slt_image *image) {
+    slwi_module *module = NULL;
+    slt_ok(slwi_module_load(w->device, &image->image, NULL, &module, &w->err), &w->err);
+    ck_assert_ptr_nonnull(module);
+    return module;
+}
+
+slw_code world_load_broken(world *w, slwi_module **out) {
+    atomic_store(&w->null.at_fault, 1);
+    slt_null_fail(&w->null.load, SLW_E_INVALID_BINARY, -1);
+    w->err = (slw_error)SLW_ERROR_INIT;
+    const slw_code code = slwi_module_load(w->device, &w->broken->image, NULL, out, &w->err);
+    slt_null_fail(&w->null.load, SLW_OK, 0);
+    return code;
+}
+
+void *world_function(world *w, slwi_module *module, const char *kernel) {
+    void *function = NULL;
+    slw_function_attributes attributes = SLW_FUNCTION_ATTRIBUTES_INIT;
+    slt_ok(slwi_module_function(module, slt_image_kernel(w->pair, kernel), &function, &attributes, &w->err), &w->err);
+    ck_assert_ptr_nonnull(function);
+    return function;
+}
+
+slw_code world_launch(world *w, slwi_module *module, void *function, uint32_t blocks, uint64_t *sum) {
+    (void)w;
+    void *params[] = {&sum};
+    const slw_driver_launch launch = {
+        .size = sizeof launch, .blocks = {blocks, 1, 1}, .block = {32, 1, 1}, .params = params, .param_count = 1};
+    slw_error err = SLW_ERROR_INIT;
+    return slwi_module_launch(module, function, &launch, &err);
+}

@@ -1,0 +1,39 @@
+/* What the driver conformance suite runs over: each driver that is there, by index. */
+#ifndef DRIVER_SUBJECT_H
+#define DRIVER_SUBJECT_H
+
+#include "device_image.h"
+#include "modules.h"
+#include "null_driver.h"
+#include "slt.h"
+
+#define SUBJECT_HOST 0
+#define SUBJECT_NULL 1
+#define SUBJECTS 2
+
+/* One test's world: made by world_open, which every test starts with. */
+typedef struct world {
+    int subject;
+    int runs; /* 1: kernels really run */
+    slt_null null;
+    slt_image *pair;   /* kernels first, second; globals slt_counter and, for null, null_global */
+    slt_image *other;  /* the same bytes as another image */
+    slt_image *broken; /* an image that is itself to blame */
+    slw_device *device;
+    slw_error err;
+} world;
+
+void world_open(world *w, int subject, const slw_allocator *allocator);
+void world_close(world *w); /* closes the device when it is still open; checks for violations */
+slw_device_counts world_counts(world *w);
+const char *world_global(const world *w);
+
+/* Loads the pair; fails the test when that fails. */
+slwi_module *world_load(world *w, slt_image *image);
+/* Loads the broken image: the driver is told to blame it where it does not look. */
+slw_code world_load_broken(world *w, slwi_module **out);
+void *world_function(world *w, slwi_module *module, const char *kernel);
+/* Launches `kernel` of the pair over `blocks` blocks; each adds its argument to *sum. */
+slw_code world_launch(world *w, slwi_module *module, void *function, uint32_t blocks, uint64_t *sum);
+
+#endif
