@@ -20,6 +20,15 @@ slw_code slwi_cached_create(slwi_entry *entry, slw_metrics *metrics, uint64_t cr
     return SLW_OK;
 }
 
+slw_code slwi_check_report(const slw_build_report *report, slw_error *err) {
+    if (report == NULL) return SLW_OK;
+    if (report->size != sizeof *report)
+        return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "slw_build_report.size is not this version's");
+    if (report->owned_ != NULL)
+        return slwi_fail(err, SLW_E_USAGE, NULL, "the report still owns another build: release it first");
+    return SLW_OK;
+}
+
 static slw_metrics *metrics_of(const slw_store *store) {
     return (slw_metrics *)(void *)slwi_store_metrics(store);
 }
@@ -85,8 +94,8 @@ slw_code slw_store_get_or_build(slw_store *store, const slw_key *key, const slw_
     slwi_error_reset(err);
     if (store == NULL || key == NULL || spec == NULL || builder == NULL || out == NULL)
         return slwi_fail(err, SLW_E_USAGE, NULL, "slw_store_get_or_build needs a store, a key, a spec, a builder and `out`");
-    if (report != NULL && report->size != sizeof *report)
-        return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "slw_build_report.size is not this version's");
+    const slw_code checked = slwi_check_report(report, err);
+    if (checked != SLW_OK) return checked;
     slw_error spare;
     slw_error *record = slwi_error_or(err, &spare);
     const uint64_t created_ns = slwi_now_ns();

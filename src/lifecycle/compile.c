@@ -112,10 +112,9 @@ slw_code slw_compile(slw_compiler *compiler, const slw_source *source, const slw
     slwi_error_reset(err);
     if (compiler == NULL || compiler->tag != SLWI_TAG_COMPILER) return slwi_wrong_object(err, "compiler");
     if (out == NULL) return slwi_fail(err, SLW_E_USAGE, NULL, "slw_compile needs `out`");
-    if (report != NULL && report->size != sizeof *report)
-        return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "slw_build_report.size is not this version's");
     if (options == NULL) options = &defaults;
-    slw_code rc = check_source(source, err);
+    slw_code rc = slwi_check_report(report, err);
+    if (rc == SLW_OK) rc = check_source(source, err);
     if (rc == SLW_OK) rc = check_options(options, compiler->backend, err);
     if (rc != SLW_OK) return rc;
 

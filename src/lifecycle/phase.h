@@ -115,6 +115,9 @@ slw_code slwi_wrong_object(slw_error *err, const char *what);
 /* Makes a handle; takes over the reference to `entry` on success only. `metrics` is retained. */
 slw_code slwi_cached_create(slwi_entry *entry, slw_metrics *metrics, uint64_t created_ns, slw_cached **out, slw_error *err);
 
+/* A report that can be filled: NULL, or of this version and owning nothing; else USAGE. */
+slw_code slwi_check_report(const slw_build_report *report, slw_error *err);
+
 /* Frees a handle's memory after overwriting its tag. */
 void slwi_handle_free(const slw_allocator *allocator, uint32_t *tag, void *handle);
 
