@@ -1,1 +1,3 @@
-pub const tests: []const []const u8 = &.{};
+pub const tests: []const []const u8 = &.{
+    "test_host_backend",
+};
