@@ -47,7 +47,7 @@ static int says(const char *why, const char *const *words) {
 
 /* The loader has no codes. An image is blamed only for words that can mean nothing else: a wrong blame is remembered. */
 static verdict judge(const char *why, const char *name) {
-    static const char *const memory[] = {"Cannot allocate memory", "annot create", "Out of memory", NULL};
+    static const char *const memory[] = {"annot allocate memory", "Out of memory", NULL};
     static const char *const image[] = {"undefined symbol",  "symbol not found",   "invalid ELF header",
                                         "wrong ELF class",   "file too short",     "ELF file",
                                         "ELF load command",  "Exec format error",  "Not a valid dynamic program",
@@ -190,15 +190,24 @@ static slw_code report(const attempt *last, int *at_fault, slw_error *err) {
 }
 
 /* The little that has to be true before bytes are given to a loader: all else was read before. */
-static int is_shared_object(slw_bytes bytes) {
+static slw_code check_header(slw_bytes bytes, slw_error *err) {
     const unsigned char *const data = bytes.data;
-    return bytes.size >= 64u && memcmp(data, "\177ELF\2", 5) == 0 && data[16] == 3u && data[17] == 0u;
+    if (bytes.size < 64u || memcmp(data, "\177ELF\2\1", 6) != 0 || data[16] != 3u || data[17] != 0u) {
+        return slwi_fail(err, SLW_E_INVALID_BINARY, "NOT_ELF", "the image is no 64-bit ELF shared object");
+    }
+    const unsigned machine = data[18] + 256u * data[19];
+    if (machine != slwi_host_machine()) {
+        return slwi_fail(err, SLW_E_TARGET_MISMATCH, "MACHINE", "the image is for ELF machine %u, this is %u (%s)", machine,
+                         (unsigned)slwi_host_machine(), slwi_host_target());
+    }
+    return SLW_OK;
 }
 
 slw_code slwi_host_image_open(slw_bytes bytes, slwi_host_image *out, int *at_fault, slw_error *err) {
-    if (!is_shared_object(bytes)) {
+    const slw_code code = check_header(bytes, err);
+    if (code != SLW_OK) {
         *at_fault = 1;
-        return slwi_fail(err, SLW_E_INVALID_BINARY, "NOT_ELF", "the image is no 64-bit ELF shared object");
+        return code;
     }
     slwi_host_image image = {.descriptor = -1};
     attempt last = {.verdict = REFUSED};
