@@ -49,6 +49,7 @@ static slw_code make_directory(const slw_store *store, slwi_private **out, slw_e
         const int size = snprintf(path, sizeof path, "%s/slipway-build-%s", resolved, digits);
         if (size < 0 || (size_t)size >= sizeof path) return slwi_fail(err, SLW_E_STORAGE, NULL, "the private root's path is too long");
         r = os->mkdirat(os, AT_FDCWD, path, 0700);
+        if (r < 0 && r != -EEXIST) (void)os->unlinkat(os, AT_FDCWD, path, 1); /* it may have been done after all */
         if (r != -EEXIST) break;
     }
     if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->private_root, "making a private directory");

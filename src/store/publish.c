@@ -32,8 +32,8 @@ static slw_code make_staging(slwi_publishing *p, slw_error *err) {
         if (code != SLW_OK) return code;
         const int made = os->mkdirat(os, p->parents[SLWI_SLOT_PARENTS], p->staging, 0700);
         if (made == -EEXIST) continue;
+        p->staged = 1; /* perhaps even after a failure, so the name is looked at when we clean up */
         if (made < 0) return slwi_publish_fail(p, -made, "making the staging directory", err);
-        p->staged = 1;
         p->fd = os->openat(os, p->parents[SLWI_SLOT_PARENTS], p->staging, SLWI_O_LIST, 0);
         if (p->fd < 0) return slwi_publish_fail(p, -p->fd, "opening the staging directory", err);
         int r = slwi_fork_register(p->fd);

@@ -91,25 +91,18 @@ int slwi_root_judge(const slw_store *store, const slwi_stat *root, const slwi_st
     return 1;
 }
 
-static slw_code judge_root(slw_store *store, const slwi_root *root, slw_error *err) {
+static slw_code judge_root(const slw_store *store, const slwi_root *root, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     if (store->trust_root) return SLW_OK;
-    /* The parent is looked at once for each root that turns up under this path. */
-    const int known = atomic_load_explicit(&store->judged_ino, memory_order_acquire) == root->stat.ino &&
-                      atomic_load_explicit(&store->judged_dev, memory_order_acquire) == root->stat.dev;
     slwi_stat parent;
-    if (!known) {
-        const int r = os->fstatat(os, root->fd, "..", 0, &parent);
-        if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->root, "looking at the root's parent");
-    }
+    const int r = os->fstatat(os, root->fd, "..", 0, &parent);
+    if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->root, "looking at the root's parent");
     const char *why = NULL;
-    if (!slwi_root_judge(store, &root->stat, known ? NULL : &parent, &why)) {
+    if (!slwi_root_judge(store, &root->stat, &parent, &why)) {
         (void)slwi_fail(err, SLW_E_STORAGE, "UNTRUSTED", "%s", why);
         slwi_error_path(err, store->root);
         return SLW_E_STORAGE;
     }
-    atomic_store_explicit(&store->judged_dev, root->stat.dev, memory_order_release);
-    atomic_store_explicit(&store->judged_ino, root->stat.ino, memory_order_release);
     return SLW_OK;
 }
 

@@ -2,9 +2,6 @@
 
 #include "memory.h"
 
-/* What a scratch may keep between requests; more is given back, so that one huge entry does not stay in memory. */
-#define KEPT_BYTES 1048576u
-
 static void init_buffers(slwi_scratch *scratch, const slw_allocator *allocator) {
     scratch->allocator = allocator;
     slwi_inventory_init(&scratch->inventory, allocator);
@@ -28,12 +25,6 @@ static void free_buffers(slwi_scratch *scratch) {
     slwi_free(scratch->allocator, scratch->levels);
 }
 
-static size_t kept_bytes(const slwi_scratch *scratch) {
-    return scratch->marker.capacity + scratch->text.capacity + scratch->tail.capacity + scratch->name_bytes.capacity +
-           scratch->inventory.paths.capacity + scratch->inventory.capacity * sizeof(slwi_tree_file) +
-           scratch->name_capacity * sizeof(slwi_tree_name) + scratch->level_capacity * sizeof(slwi_tree_level);
-}
-
 slwi_scratch *slwi_scratch_borrow(slw_store *store) {
     slwi_scratch *waiting = atomic_exchange_explicit(&store->scratch, NULL, memory_order_acquire);
     if (waiting != NULL) return waiting;
@@ -51,10 +42,8 @@ void slwi_scratch_free(const slw_allocator *allocator, slwi_scratch *scratch) {
 
 void slwi_scratch_return(slw_store *store, slwi_scratch *scratch) {
     if (scratch == NULL) return;
-    if (kept_bytes(scratch) > KEPT_BYTES) {
-        free_buffers(scratch);
-        init_buffers(scratch, &store->allocator);
-    }
+    free_buffers(scratch);
+    init_buffers(scratch, &store->allocator);
     slwi_scratch *nobody = NULL;
     if (!atomic_compare_exchange_strong_explicit(&store->scratch, &nobody, scratch, memory_order_release,
                                                  memory_order_relaxed))

@@ -146,8 +146,6 @@ static void fill_plain(slw_store *store, const slw_store_options *o) {
     /* Every counted object begins with its count, so the store need not know what metrics are. */
     store->metrics = slwi_retain((const slwi_ref *)(const void *)o->metrics);
     atomic_init(&store->scratch, NULL);
-    atomic_init(&store->judged_dev, 0);
-    atomic_init(&store->judged_ino, 0);
     atomic_init(&store->no_replace, -1);
     atomic_init(&store->locks, -1);
 }
@@ -165,7 +163,9 @@ slw_code slw_store_open(const slw_store_options *options, slw_store **out, slw_e
     slwi_ref_init(&store->ref, destroy_store);
     store->allocator = allocator;
     fill_plain(store, options);
-    code = fill_paths(store, options, err);
+    slwi_scratch *scratch = slwi_scratch_borrow(store);
+    slwi_scratch_return(store, scratch);
+    code = scratch == NULL ? slwi_fail_memory(err, sizeof *scratch) : fill_paths(store, options, err);
     if (code != SLW_OK) {
         slwi_release(store);
         return code;

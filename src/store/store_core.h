@@ -36,10 +36,9 @@ struct slw_store {
     uint64_t lock_timeout_ns, build_timeout_ns;
     slw_cancel *cancel;
     slwi_ref *metrics;
-    _Atomic(slwi_scratch *) scratch;                    /* one set of buffers waiting for the next request */
-    atomic_uint_fast64_t judged_dev, judged_ino; /* the root whose parent directory was judged */
-    atomic_int no_replace;                       /* 1 yes, 0 no, -1 not known */
-    atomic_int locks;                            /* likewise */
+    _Atomic(slwi_scratch *) scratch; /* one set of buffers waiting for the next request */
+    atomic_int no_replace;           /* 1 yes, 0 no, -1 not known */
+    atomic_int locks;                /* likewise */
 };
 
 /* USAGE for NULL and for what is not a store. */

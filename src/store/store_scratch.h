@@ -1,4 +1,5 @@
-/* The buffers of one request. A store keeps one set for the next request, so a hit allocates nothing but its entry. */
+/* The buffers of one request. A store keeps one set, made when it is opened, for one request after the other; what a request
+   makes them grow by is given back at its end, so that the store's memory is constant. */
 #ifndef SLWI_STORE_SCRATCH_H
 #define SLWI_STORE_SCRATCH_H
 
