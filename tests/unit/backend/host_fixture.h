@@ -2,6 +2,7 @@
 #ifndef HOST_FIXTURE_H
 #define HOST_FIXTURE_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
