@@ -301,23 +301,24 @@ static size_t find_build_id(slw_bytes notes, unsigned char out[64]) {
     }
 }
 
-size_t slwi_elf_build_id(const slw_allocator *allocator, int fd, unsigned char out[64]) {
+int slwi_elf_build_id(const slw_allocator *allocator, int fd, unsigned char out[64], size_t *size) {
     const slwi_os *os = slwi_os_get();
     slwi_stat stat;
-    size_t found = 0;
     elf_input in = {.os = os, .allocator = allocator, .fd = fd};
-    if (os->fstat(os, fd, &stat) < 0) return 0;
+    *size = 0;
+    if (os->fstat(os, fd, &stat) < 0) return 1;
     in.size = stat.size;
     const char *why = elf_begin(&in);
-    for (size_t i = 0; why == NULL && found == 0 && i < in.segment_count; i++) {
+    for (size_t i = 0; why == NULL && *size == 0 && i < in.segment_count; i++) {
         const segment s = segment_at(&in, i);
         if (s.type != PT_NOTE || s.size == 0 || s.size > NOTES_BYTES_MAX) continue;
         unsigned char *memory = slwi_alloc(allocator, (size_t)s.size);
+        if (memory == NULL) why = no_memory;
         if (memory == NULL) break;
         const slw_bytes notes = {memory, (size_t)s.size};
-        if (read_at(&in, memory, s.offset, (size_t)s.size) == NULL) found = find_build_id(notes, out);
+        if (read_at(&in, memory, s.offset, (size_t)s.size) == NULL) *size = find_build_id(notes, out);
         slwi_free(allocator, memory);
     }
     elf_done(&in);
-    return found;
+    return why != no_memory;
 }

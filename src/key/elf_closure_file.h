@@ -28,7 +28,8 @@ slw_code slwi_elf_read(slwi_gather *gather, slwi_seen *seen, const slwi_elf **ou
 /* 1 when the file at a path is a shared object or program of this machine; 0 for anything else. */
 int slwi_elf_is_for(const char *path, uint16_t machine);
 
-/* The GNU build-id of an open file: its size, or 0 where there is none (or it is no ELF file, or larger than 64 bytes). */
-size_t slwi_elf_build_id(const slw_allocator *allocator, int fd, unsigned char out[64]);
+/* The GNU build-id of an open file; *size 0 where there is none (or it is no ELF file, or larger than 64 bytes). Returns 0
+   only when there was no memory to find out. */
+int slwi_elf_build_id(const slw_allocator *allocator, int fd, unsigned char out[64], size_t *size);
 
 #endif

@@ -190,18 +190,20 @@ slw_code slw_identity_add_environment(slw_identity *identity, const char *compon
     return finish(&add, rc, &input, 1, err);
 }
 
-/* The build-id of the file at the resolved path; *size 0: none, or it could not be read (which the fall-back finds out). */
-static int read_build_id(const slw_allocator *allocator, const char *resolved, const slwi_stat *stat,
-                         unsigned char id[64], size_t *size) {
+/* The build-id of the file at the resolved path; *size 0: none, or the file could not be opened, which the fall-back finds
+   out. *same 0: it changed meanwhile. */
+static slw_code read_build_id(const slw_allocator *allocator, const char *resolved, const slwi_stat *stat,
+                              unsigned char id[64], size_t *size, int *same, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     slwi_stat opened, after;
     const int fd = slwi_open_regular(os, AT_FDCWD, resolved, 0, &opened);
     *size = 0;
-    if (fd < 0) return 1;
-    *size = slwi_elf_build_id(allocator, fd, id);
-    const int same = slwi_unchanged(&opened, stat) && os->fstat(os, fd, &after) >= 0 && slwi_unchanged(&opened, &after);
+    *same = 1;
+    if (fd < 0) return SLW_OK;
+    const int known = slwi_elf_build_id(allocator, fd, id, size);
+    *same = slwi_unchanged(&opened, stat) && os->fstat(os, fd, &after) >= 0 && slwi_unchanged(&opened, &after);
     (void)os->close(os, fd);
-    return same;
+    return known ? SLW_OK : slwi_fail_memory(err, 0);
 }
 
 static slw_code note_build_id_file(addition *add, const char *resolved, const slwi_stat *stat, slw_error *err) {
@@ -220,15 +222,15 @@ slw_code slw_identity_add_build_id(slw_identity *identity, const char *component
     slwi_seen *seen = NULL;
     slw_digest input;
     size_t size = 0;
-    int error = 0;
+    int error = 0, same = 1;
     slw_code rc = begin_path(&add, identity, component, path, err);
     if (rc != SLW_OK) return rc;
     if (add.ok) rc = slwi_gather_resolve(add.gather, add.path, resolved, &stat, &error, err);
     if (rc == SLW_OK && add.ok && error != 0) rc = slwi_gather_fail_os(add.gather, err, add.path, error);
     if (rc != SLW_OK || !add.ok || error != 0) return finish(&add, rc, NULL, 0, err);
-    if (!read_build_id(&identity->allocator, resolved, &stat, id, &size)) {
-        return finish(&add, slwi_gather_fail(add.gather, err, resolved, "changed while being read"), NULL, 0, err);
-    }
+    rc = read_build_id(&identity->allocator, resolved, &stat, id, &size, &same, err);
+    if (rc == SLW_OK && !same) rc = slwi_gather_fail(add.gather, err, resolved, "changed while being read");
+    if (rc != SLW_OK || !same) return finish(&add, rc, NULL, 0, err);
     if (size > 0) {
         const slw_bytes bytes = {id, size};
         rc = note_build_id_file(&add, resolved, &stat, err);
