@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "driver_subject.h"
@@ -244,6 +245,44 @@ START_TEST(device_outlives_its_owner_under_threads) {
 }
 END_TEST
 
+/* Forks while others load, unload and launch: no table is half changed in a child, no lock is held there for ever. */
+static void *fork_often(void *argument) {
+    member *m = argument;
+    world *w = m->crew->w;
+    if (m->number != 0) return churn(argument);
+    pthread_barrier_wait(&m->crew->start);
+    for (int i = 0; i < 30; i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            slw_error err = SLW_ERROR_INIT;
+            slw_device_counts counts = SLW_DEVICE_COUNTS_INIT;
+            slw_device_options options = SLW_DEVICE_OPTIONS_INIT;
+            options.pool_threads = UINT32_MAX;
+            slw_device *own = NULL;
+            int bad = slw_device_get_counts(w->device, &counts, &err) != SLW_E_FORKED;
+            bad |= slw_device_open(&options, &own, &err) != SLW_OK;
+            bad |= slw_device_get_counts(own, &counts, &err) != SLW_OK || counts.loads != 0;
+            slw_device_close(&own);
+            slw_device_close(&w->device);
+            _exit(bad);
+        }
+        int status = 1;
+        if (waitpid(child, &status, 0) != child || status != 0) m->code = SLW_E_DRIVER;
+    }
+    return NULL;
+}
+
+START_TEST(forks_in_the_churn) {
+    world w;
+    crew c;
+    world_open(&w, _i, NULL);
+    crew_run(&c, &w, 4, fork_often);
+    for (unsigned i = 0; i < 4; i++) ck_assert_int_eq(c.members[i].code, SLW_OK);
+    world_close(&w);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("driver threads");
     TCase *tcase = tcase_create("conformance");
@@ -254,6 +293,7 @@ int main(void) {
     tcase_add_loop_test(tcase, waiters_share_a_failure_of_the_image, 0, SUBJECTS);
     tcase_add_test(tcase, waiters_try_again_when_the_image_is_not_at_fault);
     tcase_add_loop_test(tcase, device_outlives_its_owner_under_threads, 0, SUBJECTS);
+    tcase_add_loop_test(tcase, forks_in_the_churn, 0, SUBJECTS);
     suite_add_tcase(suite, tcase);
     return slt_run(suite, NULL);
 }

@@ -5,15 +5,24 @@
 /* Set while this thread runs blocks, so that a kernel which launches is refused instead of waiting for itself. */
 static _Thread_local int inside_kernel;
 
+/* Sets a block's index from its number, x running fastest. */
+static void place(slw_host_block *block, uint64_t number) {
+    const uint64_t row = number / block->grid[0];
+    block->index[0] = (uint32_t)(number % block->grid[0]);
+    block->index[1] = (uint32_t)(row % block->grid[1]);
+    block->index[2] = (uint32_t)(row / block->grid[1]);
+}
+
 /* One run of blocks [from, to) by this thread. */
 static void run_blocks(const slwi_host_job *job, uint64_t from, uint64_t to, void *scratch) {
     slw_host_block block = job->block;
     block.shared = scratch;
+    if (from != 0) place(&block, from); /* a small launch pays for no division */
     const uint32_t grid_x = block.grid[0];
     const uint32_t grid_y = block.grid[1];
-    uint32_t x = (uint32_t)(from % grid_x);
-    uint32_t y = (uint32_t)(from / grid_x % grid_y);
-    uint32_t z = (uint32_t)(from / grid_x / grid_y);
+    uint32_t x = block.index[0];
+    uint32_t y = block.index[1];
+    uint32_t z = block.index[2];
     for (uint64_t i = from; i < to; i++) {
         block.index[0] = x;
         block.index[1] = y;
