@@ -6,7 +6,6 @@
 #include "hex.h"
 #include "key_internal.h"
 #include "memory.h"
-#include "record_writer.h"
 #include "ref.h"
 
 #include <slipway/limits.h>

@@ -5,6 +5,7 @@
 #include <slipway/key.h>
 
 #include "json.h"
+#include "record_writer.h" /* slwi_domain_known; records without a tree */
 
 /* The "components" object of a marker (store-semantics A6), canonical:
    {"environment":{"<name>":"<digest>",…,"schema":1},"schema":1,"source":"…","specialization":"…"}. The writer may be sorted. */
@@ -26,9 +27,6 @@ int64_t slwi_spec_find_required(const slw_spec *spec, slw_bytes raw);
 /* The enum values of their names in documents and paths; 0 when the text (size bytes, no NUL needed) is none of them. */
 int slwi_state_parse(slw_bytes text, slw_state *out);
 int slwi_build_kind_parse(slw_bytes text, slw_build_kind *out);
-
-/* The static name of a domain that keys may have (NULL: the default), or NULL: for stores and documents. */
-const char *slwi_domain_known(const char *domain);
 
 /* 1 for exactly 64 lowercase hexadecimal digits. */
 int slwi_digest_text_ok(const char *text, size_t size);

@@ -161,7 +161,7 @@ int slwi_record_reserve(slw_record *container, size_t more) {
     if (needed <= capacity) return 1;
     if (capacity <= SIZE_MAX / 2 && needed < 2 * capacity) needed = 2 * capacity;
     slw_record **items =
-        slwi_realloc_array(&container->allocator, container->as.list.items, needed, sizeof(slw_record *));
+        slwi_realloc_array(&container->allocator, container->as.list.items, needed, sizeof(void *));
     if (items == NULL) return 0;
     container->as.list.items = items;
     container->as.list.capacity = needed;
@@ -193,7 +193,7 @@ static int compare_pairs(const void *a, const void *b) {
 
 int slwi_record_dict_sort(slw_record *dict, const slw_record **duplicate) {
     slw_record **items = dict->as.list.items;
-    slwi_heap_sort(items, dict->as.list.count / 2, 2 * sizeof items[0], compare_pairs);
+    slwi_heap_sort(items, dict->as.list.count / 2, 2 * sizeof(void *), compare_pairs);
     for (size_t i = 2; i < dict->as.list.count; i += 2) {
         if (compare_pairs(items + i - 2, items + i) == 0) {
             *duplicate = items[i];
@@ -231,16 +231,22 @@ static int is_free(const slw_record *record) {
     return record != NULL && record->tag == SLWI_RECORD_TAG && record->parent == NULL;
 }
 
+static slw_code bad_move(slw_error *err, const char *why) {
+    (void) slwi_fail(err, SLW_E_USAGE, "BAD_RECORD", "%s", why);
+    return SLW_E_USAGE;
+}
+
 static slw_code check_move(const slw_record *container, slw_record **item, slw_error *err) {
     if (!is_free(container) || !slwi_record_is_container(container)) {
-        return slwi_fail(err, SLW_E_USAGE, "BAD_RECORD", "not a container that can still be changed");
+        return bad_move(err, "not a container that can still be changed");
     }
     if (item == NULL || !is_free(*item) || *item == container) {
-        return slwi_fail(err, SLW_E_USAGE, "BAD_RECORD", "not a record that can still be moved");
+        return bad_move(err, "not a record that can still be moved");
     }
     if ((*item)->height >= SLW_LIMIT_RECORD_DEPTH) {
         slwi_error_amount(err, "record depth", (uint64_t) (*item)->height + 1, SLW_LIMIT_RECORD_DEPTH, "levels");
-        return slwi_fail(err, SLW_E_LIMIT, "DEPTH", "the record would be nested too deeply");
+        (void) slwi_fail(err, SLW_E_LIMIT, "DEPTH", "the record would be nested too deeply");
+        return SLW_E_LIMIT;
     }
     return SLW_OK;
 }
@@ -250,9 +256,9 @@ slw_code slw_record_append(slw_record *sequence, slw_record **item, slw_error *e
     slw_code rc = check_move(sequence, item, err);
     if (rc != SLW_OK) return rc;
     if (sequence->kind == SLWI_RECORD_DICT) {
-        return slwi_fail(err, SLW_E_USAGE, "BAD_RECORD", "items of a dict have names: use slw_record_set");
+        return bad_move(err, "items of a dict have names: use slw_record_set");
     }
-    if (!slwi_record_reserve(sequence, 1)) return slwi_fail_memory(err, sizeof(slw_record *));
+    if (!slwi_record_reserve(sequence, 1)) return slwi_fail_memory(err, sizeof(void *));
     slwi_record_push(sequence, *item);
     *item = NULL;
     return SLW_OK;
@@ -264,7 +270,7 @@ slw_code slw_record_set(slw_record *dict, slw_bytes name, slw_record **item, slw
     slw_code rc = check_move(dict, item, err);
     if (rc != SLW_OK) return rc;
     if (dict->kind != SLWI_RECORD_DICT) {
-        return slwi_fail(err, SLW_E_USAGE, "BAD_RECORD", "only items of a dict have names: use slw_record_append");
+        return bad_move(err, "only items of a dict have names: use slw_record_append");
     }
     if ((name.data == NULL && name.size != 0) || !slwi_record_wtf8_ok(name)) {
         return slwi_fail(err, SLW_E_USAGE, "BAD_TEXT", "the name is not UTF-8");
@@ -279,7 +285,7 @@ slw_code slw_record_set(slw_record *dict, slw_bytes name, slw_record **item, slw
         return slwi_fail_memory(err, sizeof *key + name.size);
     }
     slw_record **items = dict->as.list.items;
-    memmove(items + at + 2, items + at, (dict->as.list.count - at) * sizeof items[0]);
+    memmove(items + at + 2, items + at, (dict->as.list.count - at) * sizeof(void *));
     items[at] = key;
     items[at + 1] = *item;
     dict->as.list.count += 2;

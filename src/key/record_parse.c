@@ -46,7 +46,8 @@ static void place(const parser *p, const slwi_json *object, const char *member) 
 static slw_code refuse(const parser *p, const slwi_json *object, const char *member, const char *reason,
                        const char *message) {
     place(p, object, member);
-    return slwi_fail(p->err, SLW_E_INVALID_METADATA, reason, "%s", message);
+    (void) slwi_fail(p->err, SLW_E_INVALID_METADATA, reason, "%s", message);
+    return SLW_E_INVALID_METADATA;
 }
 
 static int is_text(slw_bytes text, const char *expected) {
@@ -55,7 +56,9 @@ static int is_text(slw_bytes text, const char *expected) {
 
 static slw_code new_leaf(const parser *p, slwi_record_kind kind, slw_bytes text, slw_record **out) {
     *out = slwi_record_node(&p->allocator, kind, text.data, text.size);
-    return *out != NULL ? SLW_OK : slwi_fail_memory(p->err, sizeof **out + text.size);
+    if (*out != NULL) return SLW_OK;
+    (void) slwi_fail_memory(p->err, sizeof **out + text.size);
+    return SLW_E_NO_MEMORY;
 }
 
 static slw_code read_bool(const parser *p, const slwi_json *object, slw_record **out) {
@@ -125,7 +128,8 @@ static slw_code begin_container(parser *p, const slwi_json *object, slwi_record_
     if (p->depth == SLW_LIMIT_RECORD_DEPTH) {
         slwi_error_amount(p->err, "record depth", p->depth + 1, SLW_LIMIT_RECORD_DEPTH, "levels");
         place(p, object, NULL);
-        return slwi_fail(p->err, SLW_E_LIMIT, "DEPTH", "the record is nested too deeply");
+        (void) slwi_fail(p->err, SLW_E_LIMIT, "DEPTH", "the record is nested too deeply");
+        return SLW_E_LIMIT;
     }
     size_t count = slwi_json_length(items) * (kind == SLWI_RECORD_DICT ? 2 : 1);
     slw_record *container;
@@ -133,7 +137,7 @@ static slw_code begin_container(parser *p, const slwi_json *object, slwi_record_
     if (rc != SLW_OK) return rc;
     if (!slwi_record_reserve(container, count)) {
         slw_record_release(&container);
-        return slwi_fail_memory(p->err, count * sizeof(slw_record *));
+        return slwi_fail_memory(p->err, count * sizeof(void *));
     }
     p->stack[p->depth++] = (frame){container, NULL, object, items, 0};
     return SLW_OK;

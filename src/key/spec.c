@@ -5,7 +5,6 @@
 #include "heap_sort.h"
 #include "key_internal.h"
 #include "memory.h"
-#include "record_writer.h"
 #include "ref.h"
 #include "text.h"
 
