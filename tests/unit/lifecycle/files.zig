@@ -1,3 +1,8 @@
 pub const tests: []const []const u8 = &.{
+    "test_faults",
+    "test_launch",
+    "test_metrics",
+    "test_model",
     "test_phases",
+    "test_preflight",
 };
