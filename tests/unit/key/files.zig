@@ -5,6 +5,7 @@ pub const tests: []const []const u8 = &.{
     "test_memo",
     "test_pitfall_06_08_memo",
     "test_record",
+    "test_record_writer",
     "test_request",
     "test_sha256",
     "test_spec",
