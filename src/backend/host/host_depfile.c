@@ -10,16 +10,20 @@ static int is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
+/* A backslash at the end of a line. */
+static int is_continuation(const char *at, const char *end) {
+    if (*at != '\\' || end - at < 2) return 0;
+    return at[1] == '\n' || (at[1] == '\r' && end - at >= 3 && at[2] == '\n');
+}
+
 /* Continuations and blanks before the next word. A bare end of line ends a rule: *rule_ends. */
 static const char *skip_blanks(const char *at, const char *end, int *rule_ends) {
     while (at < end) {
         if (*at == '\n') *rule_ends = 1;
         if (is_blank(*at)) {
             at++;
-        } else if (*at == '\\' && end - at >= 2 && at[1] == '\n') {
-            at += 2;
-        } else if (*at == '\\' && end - at >= 3 && at[1] == '\r' && at[2] == '\n') {
-            at += 3;
+        } else if (is_continuation(at, end)) {
+            at += at[1] == '\n' ? 2 : 3;
         } else {
             break;
         }
@@ -41,8 +45,8 @@ static const char *read_word(const char *at, const char *end, char *word, size_t
             at += run;
             if (run % 2 == 0) return at; /* the blank is a separator */
             word[(*size)++] = *at++;
-        } else if (run == 1 && at + 1 < end && at[1] == '\n') {
-            return at; /* a continuation */
+        } else if (run == 1 && is_continuation(at, end)) {
+            return at;
         } else if (*at == '\\' && end - at >= 2 && (at[1] == '#' || at[1] == ':')) {
             word[(*size)++] = at[1];
             at += 2;

@@ -262,7 +262,8 @@ static slw_code read_kernels(reader *r, const slw_allocator *allocator, slw_cont
     draft.reader_revision = SLWI_HOST_READER_REVISION;
     draft.backend = "host";
     draft.target = slwi_host_target();
-    draft.launch_binary = SLWI_HOST_LAUNCH_BINARY;
+    /* The bytes that were read are the ones to load, whatever they are called. */
+    draft.launch_binary = r->elf->name != NULL && r->elf->name[0] != '\0' ? r->elf->name : SLWI_HOST_LAUNCH_BINARY;
     draft.kernels = r->kernels;
     draft.kernel_count = r->kernel_count;
     return slwi_contract_copy(allocator, &draft, out, r->err);

@@ -1,0 +1,312 @@
+/* Contracts in memory and as JSON: what is written reads back, and nothing else is accepted. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends.h"
+#include "contract_fields.h"
+#include "memory.h"
+#include "slt.h"
+
+static slw_allocator allocator = SLW_ALLOCATOR_INIT;
+
+static const slw_param params[3] = {
+    {"x", 0, 8, 8, SLW_PARAM_POINTER, SLW_ROLE_CALLER},
+    {NULL, 8, 4, 4, SLW_PARAM_UNKNOWN, SLW_ROLE_HIDDEN},
+    {"scratch", 16, 8, 8, SLW_PARAM_POINTER, SLW_ROLE_GLOBAL_SCRATCH},
+};
+
+/* A contract in which every field has a value of its own. */
+static void fill(slw_contract *contract, slw_kernel_contract *kernels) {
+    memset(kernels, 0, 2 * sizeof(*kernels));
+    slw_kernel_contract *k = &kernels[0];
+    k->name = "alpha";
+    k->params = params;
+    k->param_count = 3;
+    k->param_bytes = 24;
+    k->registers = 101;
+    k->local_bytes = 102;
+    k->static_shared_bytes = 103;
+    k->dynamic_shared_bytes = 104;
+    k->reserved_shared_bytes = 1024;
+    k->max_threads = 105;
+    k->required_threads[1] = 106;
+    k->max_block[2] = 107;
+    k->min_blocks = 108;
+    k->max_registers = 109;
+    k->cluster[0] = 110;
+    k->cluster_required = 1;
+    k->max_cluster_rank = 111;
+    k->grid_unit = SLW_GRID_PROGRAMS_BY_CTAS;
+    k->ctas = 2;
+    k->cooperative = 1;
+    k->warps = 112;
+    k->warp_threads = 32;
+    k->global_scratch_bytes = UINT64_MAX;
+    k->global_scratch_alignment_bytes = 128;
+    k->profile_scratch_bytes = 113;
+    k->profile_scratch_alignment_bytes = 8;
+    k->tensor_memory_columns = 114;
+    k->needs = SLW_NEEDS_PRINTF | SLW_NEEDS_GLOBALS;
+    kernels[1].name = "beta";
+    kernels[1].ctas = 1;
+    contract->schema = SLW_CONTRACT_SCHEMA;
+    contract->reader_revision = 7;
+    contract->backend = "cuda";
+    contract->target = "sm_90a";
+    contract->launch_binary = "kernel.cubin";
+    contract->kernels = kernels;
+    contract->kernel_count = 2;
+}
+
+static void write_contract(const slw_contract *contract, slwi_buffer *out) {
+    slwi_json_writer writer;
+    slwi_buffer_init(out, &allocator, SIZE_MAX);
+    slwi_json_begin(&writer, out, 1);
+    slwi_contract_write(contract, &writer);
+    ck_assert_int_eq(out->failed, 0);
+}
+
+static slw_code read_contract(const char *text, size_t size, slw_contract **out, slw_error *err) {
+    slwi_json_limits limits = SLWI_JSON_LIMITS_DEFAULT;
+    slwi_json_document *document = NULL;
+    slw_code rc = slwi_json_parse(&allocator, (slw_bytes){text, size}, &limits, &document, err);
+    if (rc != SLW_OK) return rc;
+    rc = slwi_contract_read(&allocator, slwi_json_root(document), out, err);
+    slwi_json_free(&document);
+    return rc;
+}
+
+START_TEST(every_field_survives) {
+    slw_error err = SLW_ERROR_INIT;
+    slw_contract contract;
+    slw_kernel_contract kernels[2];
+    slwi_buffer text;
+    slwi_buffer again;
+    slw_contract *back = NULL;
+    fill(&contract, kernels);
+    write_contract(&contract, &text);
+    slt_ok(read_contract(text.data, text.size, &back, &err), &err);
+    slt_ok(slwi_contract_compare(&contract, back, &err), &err);
+    write_contract(back, &again);
+    ck_assert_uint_eq(text.size, again.size);
+    ck_assert_mem_eq(text.data, again.data, text.size);
+    ck_assert_uint_eq(back->kernels[0].global_scratch_bytes, UINT64_MAX);
+    ck_assert_ptr_null(back->kernels[0].params[1].name);
+    ck_assert_uint_lt(slwi_contract_overhead_bytes(back), 1024);
+    ck_assert_uint_ge(slwi_contract_overhead_bytes(back), sizeof(contract) + 2 * sizeof(*kernels) + sizeof(params));
+    slwi_contract_free(&allocator, &back);
+    ck_assert_ptr_null(back);
+    slwi_contract_free(&allocator, &back);
+    slwi_buffer_free(&text);
+    slwi_buffer_free(&again);
+}
+END_TEST
+
+START_TEST(find_by_name) {
+    slw_contract contract;
+    slw_kernel_contract kernels[2];
+    fill(&contract, kernels);
+    ck_assert_ptr_eq(slw_contract_find(&contract, "alpha"), &kernels[0]);
+    ck_assert_ptr_eq(slw_contract_find(&contract, "beta"), &kernels[1]);
+    ck_assert_ptr_null(slw_contract_find(&contract, "gamma"));
+    ck_assert_ptr_null(slw_contract_find(&contract, ""));
+    ck_assert_ptr_null(slw_contract_find(&contract, NULL)); /* two of them */
+    contract.kernel_count = 1;
+    ck_assert_ptr_eq(slw_contract_find(&contract, NULL), &kernels[0]);
+    ck_assert_ptr_null(slw_contract_find(NULL, "alpha"));
+}
+END_TEST
+
+/* Each field of each table, changed alone, is found and named. */
+START_TEST(every_difference_is_named) {
+    slw_contract one;
+    slw_contract two;
+    slw_kernel_contract kernels_one[2];
+    slw_kernel_contract kernels_two[2];
+    for (const slwi_field *field = slwi_kernel_fields; field->name != NULL; field++) {
+        slw_error err = SLW_ERROR_INIT;
+        fill(&one, kernels_one);
+        fill(&two, kernels_two);
+        if (field->kind == SLWI_FIELD_LIST) {
+            kernels_two[0].param_count = 2;
+        } else if (field->kind == SLWI_FIELD_TEXT) {
+            kernels_two[0].name = "alpha2";
+        } else {
+            ((unsigned char *)&kernels_two[0])[field->offset] ^= 1u;
+        }
+        ck_assert_int_eq(slwi_contract_compare(&one, &two, &err), SLW_E_CONTRACT_MISMATCH);
+        ck_assert_str_eq(err.subject, field->name);
+        ck_assert_str_eq(err.kernel, "alpha");
+    }
+    for (const slwi_field *field = slwi_param_fields; field->name != NULL; field++) {
+        slw_error err = SLW_ERROR_INIT;
+        slw_param changed[3];
+        fill(&one, kernels_one);
+        fill(&two, kernels_two);
+        memcpy(changed, params, sizeof(changed));
+        kernels_two[0].params = changed;
+        if (field->kind == SLWI_FIELD_NAME) {
+            changed[1].name = "y";
+        } else {
+            ((unsigned char *)&changed[1])[field->offset] ^= 1u;
+        }
+        ck_assert_int_eq(slwi_contract_compare(&one, &two, &err), SLW_E_CONTRACT_MISMATCH);
+        ck_assert_str_eq(err.subject, field->name);
+    }
+    slw_error err = SLW_ERROR_INIT;
+    fill(&one, kernels_one);
+    fill(&two, kernels_two);
+    two.target = "sm_90";
+    ck_assert_int_eq(slwi_contract_compare(&one, &two, &err), SLW_E_CONTRACT_MISMATCH);
+    ck_assert_str_eq(err.subject, "target");
+    slw_error less = SLW_ERROR_INIT;
+    fill(&two, kernels_two);
+    two.kernel_count = 1;
+    ck_assert_int_eq(slwi_contract_compare(&one, &two, &less), SLW_E_CONTRACT_MISMATCH);
+    ck_assert_str_eq(less.kernel, "beta");
+}
+END_TEST
+
+/* `from` in the canonical text replaced by `to` must be refused with the field as subject. */
+static void refuse(const char *from, const char *to, const char *subject) {
+    slw_error err = SLW_ERROR_INIT;
+    slw_contract contract;
+    slw_kernel_contract kernels[2];
+    slwi_buffer text;
+    slw_contract *back = NULL;
+    fill(&contract, kernels);
+    write_contract(&contract, &text);
+    char *at = strstr(text.data, from);
+    ck_assert_msg(at != NULL, "%s is not in %s", from, text.data);
+    char changed[8192];
+    int size = snprintf(changed, sizeof(changed), "%.*s%s%s", (int)(at - text.data), text.data, to, at + strlen(from));
+    ck_assert_int_eq(read_contract(changed, (size_t)size, &back, &err), SLW_E_INVALID_METADATA);
+    ck_assert_ptr_null(back);
+    ck_assert_str_eq(err.subject, subject);
+    slwi_buffer_free(&text);
+}
+
+START_TEST(what_is_refused) {
+    refuse("\"registers\":101,", "", "registers");
+    refuse("\"registers\":101", "\"registers\":-1", "registers");
+    refuse("\"registers\":101", "\"registers\":4294967296", "registers");
+    refuse("\"registers\":101", "\"registers\":1.0", "registers");
+    refuse("\"registers\":101", "\"registers\":\"101\"", "registers");
+    refuse("\"registers\":101", "\"registers\":true", "registers");
+    refuse("\"registers\":101", "\"registers\":101,\"regs\":1", "kernels");
+    refuse("\"cooperative\":true", "\"cooperative\":1", "cooperative");
+    refuse("\"grid_unit\":\"programs_by_ctas\"", "\"grid_unit\":\"programs\"", "grid_unit");
+    refuse("[\"printf\",\"globals\"]", "[\"globals\",\"printf\"]", "needs");
+    refuse("[\"printf\",\"globals\"]", "[\"printf\",\"printf\"]", "needs");
+    refuse("[\"printf\",\"globals\"]", "[\"other\"]", "needs");
+    refuse("\"cluster\":[110,0,0]", "\"cluster\":[110,0]", "cluster");
+    refuse("\"cluster\":[110,0,0]", "\"cluster\":[110,0,null]", "cluster");
+    refuse("\"name\":\"alpha\"", "\"name\":null", "name");
+    refuse("\"name\":\"alpha\"", "\"name\":\"\"", "name");
+    refuse("\"name\":\"alpha\"", "\"name\":\"a\\u0000b\"", "name");
+    refuse("\"name\":\"alpha\"", "\"name\":\"beta\"", "kernels");
+    refuse("\"name\":\"alpha\"", "\"name\":\"gamma\"", "kernels");
+    refuse("\"ctas\":2", "\"ctas\":0", "ctas");
+    refuse("\"offset_bytes\":16", "\"offset_bytes\":17", "offset_bytes");
+    refuse("\"offset_bytes\":16", "\"offset_bytes\":4294967295", "offset_bytes");
+    refuse("\"alignment_bytes\":4", "\"alignment_bytes\":3", "alignment_bytes");
+    refuse("\"alignment_bytes\":4", "\"alignment_bytes\":0", "alignment_bytes");
+    refuse("\"kind\":\"pointer\"", "\"kind\":\"Pointer\"", "kind");
+    refuse("\"role\":\"hidden\"", "\"role\":3", "role");
+    refuse("\"schema\":1", "\"schema\":2", "schema");
+    refuse("\"schema\":1", "\"schema\":true", "schema");
+    refuse("\"backend\":\"cuda\",", "", "backend");
+    refuse("\"backend\":\"cuda\",", "\"backend\":\"cuda\",\"more\":0,", "contract");
+    refuse("\"target\":\"sm_90a\"", "\"target\":[]", "target");
+}
+END_TEST
+
+START_TEST(counts_are_bounded) {
+    slw_error err = SLW_ERROR_INIT;
+    slw_contract *back = NULL;
+    static const char empty[] = "{\"backend\":\"host\",\"kernels\":[],\"launch_binary\":\"k\",\"reader_revision\":1,"
+                                "\"schema\":1,\"target\":\"t\"}";
+    ck_assert_int_eq(read_contract(empty, sizeof(empty) - 1, &back, &err), SLW_E_INVALID_METADATA);
+    ck_assert_str_eq(err.reason, "NO_ENTRY");
+    slwi_buffer text;
+    slwi_buffer_init(&text, &allocator, SIZE_MAX);
+    slwi_buffer_append_text(&text, "{\"backend\":\"host\",\"kernels\":[0");
+    for (int i = 0; i < 4096; i++) slwi_buffer_append_text(&text, ",0");
+    slwi_buffer_append_text(&text, "],\"launch_binary\":\"k\",\"reader_revision\":1,\"schema\":1,\"target\":\"t\"}");
+    slw_error many = SLW_ERROR_INIT;
+    ck_assert_int_eq(read_contract(text.data, text.size, &back, &many), SLW_E_INVALID_METADATA);
+    ck_assert_str_eq(many.reason, "TOO_MANY");
+    slwi_buffer_free(&text);
+    slw_error kind = SLW_ERROR_INIT;
+    ck_assert_int_eq(read_contract("[]", 2, &back, &kind), SLW_E_INVALID_METADATA);
+    ck_assert_ptr_null(back);
+}
+END_TEST
+
+/* ---- the n-th allocation fails ---- */
+
+typedef struct countdown {
+    long left;
+    long live;
+} countdown;
+static void *count_allocate(void *context, size_t size) {
+    countdown *c = context;
+    if (c->left-- == 0) return NULL;
+    c->live++;
+    return malloc(size);
+}
+static void *count_reallocate(void *context, void *pointer, size_t size) {
+    countdown *c = context;
+    if (c->left-- == 0) return NULL;
+    if (pointer == NULL) c->live++;
+    return realloc(pointer, size);
+}
+static void count_release(void *context, void *pointer) {
+    countdown *c = context;
+    c->live--;
+    free(pointer);
+}
+
+START_TEST(every_allocation_may_fail) {
+    slw_contract contract;
+    slw_kernel_contract kernels[2];
+    slwi_buffer text;
+    fill(&contract, kernels);
+    write_contract(&contract, &text);
+    slwi_json_limits limits = SLWI_JSON_LIMITS_DEFAULT;
+    slwi_json_document *document = NULL;
+    slw_error err = SLW_ERROR_INIT;
+    slt_ok(slwi_json_parse(&allocator, (slw_bytes){text.data, text.size}, &limits, &document, &err), &err);
+    slw_code rc = SLW_E_NO_MEMORY;
+    int failures = 0;
+    for (long n = 0; rc != SLW_OK; n++) {
+        countdown count = {n, 0};
+        slw_allocator counting = {&count, count_allocate, count_reallocate, count_release};
+        slw_contract *back = NULL;
+        slw_error again = SLW_ERROR_INIT;
+        rc = slwi_contract_read(&counting, slwi_json_root(document), &back, &again);
+        ck_assert(rc == SLW_OK || (rc == SLW_E_NO_MEMORY && back == NULL));
+        failures += rc != SLW_OK;
+        slwi_contract_free(&counting, &back);
+        ck_assert_int_eq(count.live, 0);
+    }
+    ck_assert_int_ge(failures, 3);
+    slwi_json_free(&document);
+    slwi_buffer_free(&text);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("backend/contract");
+    TCase *tcase = tcase_create("contract");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, every_field_survives);
+    tcase_add_test(tcase, find_by_name);
+    tcase_add_test(tcase, every_difference_is_named);
+    tcase_add_test(tcase, what_is_refused);
+    tcase_add_test(tcase, counts_are_bounded);
+    tcase_add_test(tcase, every_allocation_may_fail);
+    suite_add_tcase(suite, tcase);
+    return slt_run(suite, NULL);
+}
