@@ -36,8 +36,11 @@ static slw_code make_directory(const slw_store *store, slwi_private **out, slw_e
     const slwi_os *os = slwi_os_get();
     char resolved[4096], path[4096], digits[17];
     if (store->private_root == NULL) return no_private_root(err);
-    int r = slwi_make_directories(os, store->private_root, 0700);
-    if (r >= 0) r = os->realpath(os, store->private_root, resolved);
+    int r = os->realpath(os, store->private_root, resolved);
+    if (r == -ENOENT) {
+        r = slwi_make_directories(os, store->private_root, 0700);
+        if (r >= 0) r = os->realpath(os, store->private_root, resolved);
+    }
     if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->private_root, "the private root");
     if (slwi_path_inside(store->root, resolved)) return slwi_fail(err, SLW_E_USAGE, "PRIVATE_ROOT_INSIDE", "the private root lies in the root");
     for (int i = 0; i < 16; i++) {
