@@ -1,1 +1,1 @@
-pub const programs: []const []const u8 = &.{};
+pub const programs: []const []const u8 = &.{ "bench_hit", "bench_launch", "bench_run" };

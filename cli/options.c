@@ -33,7 +33,7 @@ static const struct option {
     {"--json", FLAG, offsetof(cli_options, json), NULL, "one JSON document on standard output"},
     {"--help", FLAG, offsetof(cli_options, help), NULL, "this text"},
     {"--version", FLAG, offsetof(cli_options, version), NULL, "the version"},
-    {"--domain", TEXT, offsetof(cli_options, domain), "verify lookup put get digest", "D  identity domain (slipway.identity)"},
+    {"--domain", TEXT, offsetof(cli_options, domain), "verify lookup put get digest ls show", "D  identity domain (slipway.identity)"},
     {"--entry", TEXT, offsetof(cli_options, entry), "run", "NAME  the kernel (the only one)"},
     {"--grid", TEXT, offsetof(cli_options, grid), "run", "X,Y,Z  blocks (1,1,1)"},
     {"--block", TEXT, offsetof(cli_options, block), "run", "X,Y,Z  threads (what the kernel requires, else 1,1,1)"},
@@ -117,7 +117,8 @@ static slw_code parse_option(char **argv, cli_options *out, int *used, slw_error
             return set_option(&table[i], NULL, out, err);
         }
         const char *value = equals != NULL ? equals + 1 : argv[1];
-        if (value == NULL) return cli_usage(err, "NO_VALUE", "%s needs a value", table[i].name);
+        if (value == NULL || (equals == NULL && strncmp(value, "--", 2) == 0))
+            return cli_usage(err, "NO_VALUE", "%s needs a value", table[i].name);
         *used = equals != NULL ? 1 : 2;
         return set_option(&table[i], value, out, err);
     }
