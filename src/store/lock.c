@@ -129,12 +129,15 @@ static void close_lock_file(int fd) {
     (void)os->close(os, fd);
 }
 
-/* 1 when the locked file is still the one of that name: pruned lock files would give two holders of "the" lock. */
+/* 1 when the locked file is still the one of that name: pruned lock files would give two holders of "the" lock. 0 when it is
+   not, or -errno. */
 static int is_still_named(int directory, const char *name, int fd) {
     const slwi_os *os = slwi_os_get();
     slwi_stat open_one, named;
-    if (os->fstat(os, fd, &open_one) < 0 || os->fstatat(os, directory, name, 0, &named) < 0) return 0;
-    return open_one.nlink > 0 && slwi_same_file(&open_one, &named);
+    int r = os->fstat(os, fd, &open_one);
+    if (r >= 0) r = os->fstatat(os, directory, name, 0, &named);
+    if (r == -ENOENT) return 0;
+    return r < 0 ? r : open_one.nlink > 0 && slwi_same_file(&open_one, &named);
 }
 
 /* Who we are, for whoever waits. Never into a file that has another name, never in somebody else's kind of store. */
@@ -190,6 +193,16 @@ static int wait_for_file(const slwi_key_lock *lock, int fd, uint64_t deadline_ns
     }
 }
 
+/* Before the file is opened again. */
+static slw_code pause_before_again(const slwi_key_lock *lock, uint64_t deadline_ns, slw_error *err) {
+    const slwi_os *os = slwi_os_get();
+    os->sleep_ns(os, WAIT_FIRST_NS);
+    const slw_code code = slwi_check_wait(deadline_ns, lock->store->cancel, "taking the key's lock", NULL);
+    if (code == SLW_E_CANCELLED) return slwi_fail(err, code, NULL, "cancelled while taking the key's lock");
+    if (code != SLW_OK) return slwi_fail(err, SLW_E_LOCK, "TIMEOUT", "the key's lock file was replaced again and again");
+    return SLW_OK;
+}
+
 static slw_code take_file(slwi_key_lock *lock, int directory, uint64_t deadline_ns, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     char name[LOCK_NAME_SIZE];
@@ -199,7 +212,8 @@ static slw_code take_file(slwi_key_lock *lock, int directory, uint64_t deadline_
         if (fd < 0) return lock_failure(lock->store, -fd, name, err);
         slw_code code = SLW_OK;
         const int locked = wait_for_file(lock, fd, deadline_ns, &code, err);
-        if (locked > 0 && is_still_named(directory, name, fd)) {
+        const int named = locked > 0 ? is_still_named(directory, name, fd) : 0;
+        if (named > 0) {
             lock->fd = fd;
             lock->exclusive = 1;
             return SLW_OK;
@@ -208,9 +222,9 @@ static slw_code take_file(slwi_key_lock *lock, int directory, uint64_t deadline_
         close_lock_file(fd);
         if (locked == 0) return SLW_OK;
         if (locked < 0) return code;
-        code = slwi_check_wait(deadline_ns, lock->store->cancel, "taking the key's lock", NULL);
-        if (code == SLW_E_CANCELLED) return slwi_fail(err, code, NULL, "cancelled while taking the key's lock");
-        if (code != SLW_OK) return slwi_fail(err, SLW_E_LOCK, "TIMEOUT", "the key's lock file was replaced again and again");
+        if (named < 0) return lock_failure(lock->store, -named, "looking at the lock file", err);
+        code = pause_before_again(lock, deadline_ns, err);
+        if (code != SLW_OK) return code;
     }
 }
 
