@@ -88,8 +88,7 @@ static int ends_with(const char *text, size_t size, const char *end) {
     return size >= tail && memcmp(text + size - tail, end, tail) == 0;
 }
 
-/* What an identity tree passes over by name, and what it cannot have: a step upwards. */
-static int tree_has(const char *rest) {
+int slwi_host_tree_has(const char *rest) {
     while (*rest != '\0') {
         size_t size = strcspn(rest, "/");
         if (size == 2 && memcmp(rest, "..", 2) == 0) return 0;
@@ -113,10 +112,10 @@ static int below(const char *path, const char *root) {
     if (size < sizeof(plain)) {
         memcpy(plain, root, size + 1);
         while (size > 1 && plain[size - 1] == '/') plain[--size] = '\0';
-        if (slwi_host_below(path, plain, &rest) && rest[0] != '\0' && tree_has(rest)) return 1;
+        if (slwi_host_below(path, plain, &rest) && rest[0] != '\0' && slwi_host_tree_has(rest)) return 1;
     }
     if (os->realpath(os, path, real_path) < 0 || os->realpath(os, root, real_root) < 0) return 0;
-    return slwi_host_below(real_path, real_root, &rest) && rest[0] != '\0' && tree_has(rest);
+    return slwi_host_below(real_path, real_root, &rest) && rest[0] != '\0' && slwi_host_tree_has(rest);
 }
 
 int slwi_host_dependency_inside(const char *dependency, const char *directory, const slwi_host_list *roots,

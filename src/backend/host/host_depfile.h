@@ -15,4 +15,8 @@ int slwi_host_depfile_parse(slw_bytes text, slwi_host_list *out);
 int slwi_host_dependency_inside(const char *dependency, const char *directory, const slwi_host_list *roots,
                                 const slwi_host_list *own);
 
+/* What an identity tree passes over by name, and what it cannot have (a step upwards), is not in it: 1 when a path relative to
+   a tree's root is. */
+int slwi_host_tree_has(const char *rest);
+
 #endif

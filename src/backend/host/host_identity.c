@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fail.h"
+#include "host_depfile.h"
 #include "host_kernel_text.h"
 #include "host_reader.h"
 #include "host_target.h"
@@ -85,6 +86,20 @@ static slw_code add_compiler(const slwi_host_toolchain *toolchain, slw_identity 
     return rc == SLW_OK ? slw_identity_prove(identity, COMPILER, err) : rc;
 }
 
+/* 1 when the tree of another root holds this one: /usr/include/x86_64-linux-gnu is not read twice. By text, so that only what
+   certainly is the same is left out; the order of the roots is in the component by itself. */
+static int is_enclosed(const slwi_host_list *roots, size_t index) {
+    char inner[SLWI_HOST_PATH_MAX];
+    char outer[SLWI_HOST_PATH_MAX];
+    const char *rest;
+    if (strstr(roots->items[index], "..") != NULL || !slwi_host_normalize(inner, roots->items[index])) return 0;
+    for (size_t i = 0; i < roots->count; i++) {
+        if (i == index || strstr(roots->items[i], "..") != NULL || !slwi_host_normalize(outer, roots->items[i])) continue;
+        if (slwi_host_below(inner, outer, &rest) && rest[0] != '\0' && slwi_host_tree_has(rest)) return 1;
+    }
+    return 0;
+}
+
 /* Link inputs are files; include roots are trees, also those that are not there: one may come into being. */
 static slw_code add_libraries(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err) {
     slwi_host_link_inputs inputs;
@@ -99,7 +114,7 @@ static slw_code add_libraries(const slwi_host_toolchain *toolchain, slw_identity
         rc = slw_identity_add_program(identity, LIBRARIES, inputs.shared.items[i], err);
     }
     for (size_t i = 0; rc == SLW_OK && i < includes->count; i++) {
-        rc = slw_identity_add_tree(identity, LIBRARIES, includes->items[i], 1, err);
+        if (!is_enclosed(includes, i)) rc = slw_identity_add_tree(identity, LIBRARIES, includes->items[i], 1, err);
     }
     /* The order of a search is meaning as well. */
     if (rc == SLW_OK) rc = add_facts(identity, LIBRARIES, "include_order", toolchain, SLWI_FACT_INCLUDE, err);
