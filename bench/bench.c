@@ -13,7 +13,8 @@ uint64_t bench_now_ns(void) {
 }
 
 void bench_die(const char *what, const slw_error *err) {
-    fprintf(stderr, "bench: %s: %s %s: %s %s\n", what, slw_code_name(err->code), err->reason ? err->reason : "", err->message, err->path);
+    fprintf(stderr, "bench: %s: %s %s: %s %s\n", what, slw_code_name(err->code), err->reason ? err->reason : "",
+            err->message, err->path);
     exit(1);
 }
 
@@ -37,7 +38,8 @@ static double one(bench_function function, void *context, int inner) {
     return (double)(bench_now_ns() - start) / inner;
 }
 
-void bench_ratio(const char *name, bench_function floor, bench_function subject, void *context, int rounds, int inner, double target) {
+void bench_ratio(const char *name, bench_function floor, bench_function subject, void *context, int rounds, int inner,
+                 double target) {
     double *f = calloc((size_t)rounds * 3, sizeof *f), *s = f + rounds, *ratio = s + rounds;
     (void)one(floor, context, inner); /* warm */
     (void)one(subject, context, inner);
@@ -46,7 +48,8 @@ void bench_ratio(const char *name, bench_function floor, bench_function subject,
         s[i] = one(subject, context, inner);
         ratio[i] = s[i] / f[i];
     }
-    printf("%-44s %10.2f us  floor %10.2f us  ratio %6.2f", name, median(s, rounds) / 1e3, median(f, rounds) / 1e3, median(ratio, rounds));
+    printf("%-44s %10.2f us  floor %10.2f us  ratio %6.2f", name, median(s, rounds) / 1e3, median(f, rounds) / 1e3,
+           median(ratio, rounds));
     if (target > 0) printf("  (target %.2f)", target);
     printf("\n");
     fflush(stdout);
@@ -69,7 +72,9 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-static void remove_directory(void) { (void)nftw(directory, remove_one, 32, FTW_DEPTH | FTW_PHYS); }
+static void remove_directory(void) {
+    (void)nftw(directory, remove_one, 32, FTW_DEPTH | FTW_PHYS);
+}
 
 const char *bench_directory(void) {
     if (directory[0] == '\0') {
@@ -80,7 +85,8 @@ const char *bench_directory(void) {
     return directory;
 }
 
-void bench_request(int number, const char *const *files, size_t count, const char *keep, slw_key **key, slw_spec **spec) {
+void bench_request(int number, const char *const *files, size_t count, const char *keep, slw_key **key,
+                   slw_spec **spec) {
     slw_error err = SLW_ERROR_INIT;
     char digest[SLW_DIGEST_TEXT_SIZE];
     slw_digest d;

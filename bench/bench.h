@@ -1,5 +1,5 @@
-/* Benchmarks print ratios: what slipway does to the least that gives the same result, both measured in turns in the same run,
- * since these machines are shared. They report; they gate nothing. */
+/* Benchmarks print ratios: what slipway does to the least that gives the same result, both measured in turns in the
+ * same run, since these machines are shared. They report; they gate nothing. */
 #ifndef SLIPWAY_BENCH_H
 #define SLIPWAY_BENCH_H
 
@@ -9,9 +9,10 @@
 
 typedef void (*bench_function)(void *context);
 
-/* Runs floor and subject by turns, `rounds` times `inner` calls each, and prints the medians of one call and of the ratios of
-   neighbours. `target` 0: none. */
-void bench_ratio(const char *name, bench_function floor, bench_function subject, void *context, int rounds, int inner, double target);
+/* Runs floor and subject by turns, `rounds` times `inner` calls each, and prints the medians of one call and of the
+   ratios of neighbours. `target` 0: none. */
+void bench_ratio(const char *name, bench_function floor, bench_function subject, void *context, int rounds, int inner,
+                 double target);
 void bench_value(const char *name, double value, const char *unit, double target);
 
 uint64_t bench_now_ns(void);
@@ -22,6 +23,7 @@ void bench_check(slw_code code, const char *what, const slw_error *err);
 const char *bench_directory(void);
 
 /* A key and spec of the default domain made from a number. */
-void bench_request(int number, const char *const *files, size_t count, const char *keep, slw_key **key, slw_spec **spec);
+void bench_request(int number, const char *const *files, size_t count, const char *keep, slw_key **key,
+                   slw_spec **spec);
 
 #endif

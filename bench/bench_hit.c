@@ -1,6 +1,6 @@
-/* A verified hit of 5 files, 204,796 bytes: every name, mode and byte judged. The floor opens, reads, closes and hashes the same
- * five files by absolute path, with nothing asked about them: 15 system calls and the fastest hashing there is.
- * Then an ON_MAP hit that touches one 40 KB payload. */
+/* A verified hit of 5 files, 204,796 bytes: every name, mode and byte judged. The floor opens, reads, closes and hashes
+ * the same five files by absolute path, with nothing asked about them: 15 system calls and the fastest hashing there
+ * is. Then an ON_MAP hit that touches one 40 KB payload. */
 #include "bench.h"
 #include "sha256.h"
 #include "store_entry.h"
@@ -33,7 +33,8 @@ static slw_code build(void *context, const slw_build_context *b, slw_error *err)
         char path[4200];
         snprintf(path, sizeof path, "%s/%s", b->directory, names[i]);
         FILE *file = fopen(path, "wb");
-        for (size_t at = 0; at < wanted[i]; at++) fputc((int)((state = state * 6364136223846793005u + 1442695040888963407u) >> 56), file);
+        for (size_t at = 0; at < wanted[i]; at++)
+            fputc((int)((state = state * 6364136223846793005u + 1442695040888963407u) >> 56), file);
         fclose(file);
     }
     return SLW_OK;
@@ -70,7 +71,9 @@ static void lookup(slw_store *store, hit *h) {
     slw_cached_discard(&cached);
 }
 
-static void subject_hit(void *context) { lookup(((hit *)context)->full, context); }
+static void subject_hit(void *context) {
+    lookup(((hit *)context)->full, context);
+}
 
 static const size_t map_sizes[FILES] = {1200, 9000, 40960, 70000, 100596};
 

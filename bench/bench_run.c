@@ -1,5 +1,5 @@
-/* A hot `slipway run` in a fresh process, with the memo, against a fresh process that stats the same toolchain files (the identity's
- * recheck: one fstatat a file, nothing read). */
+/* A hot `slipway run` in a fresh process, with the memo, against a fresh process that stats the same toolchain files
+ * (the identity's recheck: one fstatat a file, nothing read). */
 #include "bench.h"
 
 #include <spawn.h>
@@ -23,7 +23,8 @@ static void subject(void *context) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1, 0);
-    if (posix_spawn(&child, h->argv[0], &actions, NULL, h->argv, environ) != 0 || waitpid(child, &status, 0) != child || status != 0) {
+    if (posix_spawn(&child, h->argv[0], &actions, NULL, h->argv, environ) != 0 || waitpid(child, &status, 0) != child ||
+        status != 0) {
         fprintf(stderr, "bench: slipway run: status %d\n", status);
         exit(1);
     }
@@ -48,9 +49,28 @@ int main(int argc, char **argv) {
     snprintf(cache, sizeof cache, "%s/cache", bench_directory());
     snprintf(private_root, sizeof private_root, "%s/private", bench_directory());
     snprintf(memo_path, sizeof memo_path, "%s/memo", bench_directory());
-    char *line[] = {argv[1], "run",       "examples/kernels/saxpy.c", "--cache", cache,   "--private",      private_root,     "--memo",
-                    memo_path, "--grid",  "4",                        "--block", "256",   "--arg",          "u64=1000",       "--arg",
-                    "f32=2", "--arg", "f32[1000]=iota", "--arg", "inout:f32[1000]=const:1", NULL};
+    char *line[] = {argv[1],
+                    "run",
+                    "examples/kernels/saxpy.c",
+                    "--cache",
+                    cache,
+                    "--private",
+                    private_root,
+                    "--memo",
+                    memo_path,
+                    "--grid",
+                    "4",
+                    "--block",
+                    "256",
+                    "--arg",
+                    "u64=1000",
+                    "--arg",
+                    "f32=2",
+                    "--arg",
+                    "f32[1000]=iota",
+                    "--arg",
+                    "inout:f32[1000]=const:1",
+                    NULL};
     memcpy(h.argv, line, sizeof line);
 
     slw_error err = SLW_ERROR_INIT;

@@ -13,16 +13,29 @@ static const struct {
     int64_t least;
     uint64_t most;
 } types[] = {
-    {"i8", 1, INT8_MIN, INT8_MAX},    {"u8", 1, 0, UINT8_MAX},   {"i16", 2, INT16_MIN, INT16_MAX}, {"u16", 2, 0, UINT16_MAX},
-    {"i32", 4, INT32_MIN, INT32_MAX}, {"u32", 4, 0, UINT32_MAX}, {"i64", 8, INT64_MIN, INT64_MAX}, {"u64", 8, 0, UINT64_MAX},
-    {"f32", 4, 0, 0},                 {"f64", 8, 0, 0},
+    {"i8", 1, INT8_MIN, INT8_MAX},
+    {"u8", 1, 0, UINT8_MAX},
+    {"i16", 2, INT16_MIN, INT16_MAX},
+    {"u16", 2, 0, UINT16_MAX},
+    {"i32", 4, INT32_MIN, INT32_MAX},
+    {"u32", 4, 0, UINT32_MAX},
+    {"i64", 8, INT64_MIN, INT64_MAX},
+    {"u64", 8, 0, UINT64_MAX},
+    {"f32", 4, 0, 0},
+    {"f64", 8, 0, 0},
 };
 
-const char *arg_type_name(arg_type type) { return types[type].name; }
+const char *arg_type_name(arg_type type) {
+    return types[type].name;
+}
 
-size_t arg_type_size(arg_type type) { return types[type].size; }
+size_t arg_type_size(arg_type type) {
+    return types[type].size;
+}
 
-static int is_float(arg_type type) { return type == ARG_F32 || type == ARG_F64; }
+static int is_float(arg_type type) {
+    return type == ARG_F32 || type == ARG_F64;
+}
 
 /* Little-endian store of an integer's low bytes; slipway supports no big-endian machine. */
 static void put_integer(argument *arg, uint64_t index, uint64_t value) {
@@ -75,7 +88,8 @@ static slw_code fill_random(argument *arg, const char *seed_text, slw_error *err
     char *end = NULL;
     errno = 0;
     uint64_t state = strtoull(seed_text, &end, 0);
-    if (seed_text[0] == '\0' || *end != '\0' || errno != 0) return cli_usage(err, "BAD_ARGUMENT", "rand: needs a seed, not \"%s\"", seed_text);
+    if (seed_text[0] == '\0' || *end != '\0' || errno != 0)
+        return cli_usage(err, "BAD_ARGUMENT", "rand: needs a seed, not \"%s\"", seed_text);
     for (uint64_t i = 0; i < arg->count; i++) {
         const uint64_t bits = next_random(&state);
         if (is_float(arg->type))
@@ -100,7 +114,8 @@ static slw_code fill_from_file(argument *arg, const char *text, slw_error *err) 
     if (name[0] != '\0') code = cli_read_file(name, ARRAY_LIMIT_BYTES, &data, &size, err);
     const uint64_t wanted = arg->count * arg_type_size(arg->type);
     if (code == SLW_OK && data != NULL && size != wanted)
-        code = cli_usage(err, "BAD_ARGUMENT", "%s has %zu bytes, the array %llu", name, size, (unsigned long long)wanted);
+        code =
+            cli_usage(err, "BAD_ARGUMENT", "%s has %zu bytes, the array %llu", name, size, (unsigned long long)wanted);
     if (code == SLW_OK && data != NULL) memcpy(arg->data, data, size);
     free(data);
     free(name);
@@ -115,9 +130,11 @@ static slw_code fill(argument *arg, const char *init, slw_error *err) {
         for (uint64_t i = 0; i < arg->count; i++) put_number(arg, i, i);
         return SLW_OK;
     }
-    if (strncmp(init, "const:", 6) != 0) return cli_usage(err, "BAD_ARGUMENT", "an array is zero, iota, const:V, rand:SEED or @FILE, not \"%s\"", init);
+    if (strncmp(init, "const:", 6) != 0)
+        return cli_usage(err, "BAD_ARGUMENT", "an array is zero, iota, const:V, rand:SEED or @FILE, not \"%s\"", init);
     for (uint64_t i = 0; i < arg->count; i++)
-        if (!parse_value(arg, i, init + 6)) return cli_usage(err, "BAD_ARGUMENT", "\"%s\" is no %s", init + 6, arg_type_name(arg->type));
+        if (!parse_value(arg, i, init + 6))
+            return cli_usage(err, "BAD_ARGUMENT", "\"%s\" is no %s", init + 6, arg_type_name(arg->type));
     return SLW_OK;
 }
 
@@ -166,7 +183,8 @@ static slw_code parse_one(const char *text, argument *out, slw_error *err) {
         return err->code;
     }
     if (out->is_array) return fill(out, init, err);
-    if (!parse_value(out, 0, init)) return cli_usage(err, "BAD_ARGUMENT", "\"%s\" is no %s", init, arg_type_name(out->type));
+    if (!parse_value(out, 0, init))
+        return cli_usage(err, "BAD_ARGUMENT", "\"%s\" is no %s", init, arg_type_name(out->type));
     return SLW_OK;
 }
 
@@ -180,7 +198,9 @@ slw_code arguments_parse(const cli_list *texts, arguments *out, slw_error *err) 
     return SLW_OK;
 }
 
-static uint64_t size_bytes(const argument *arg) { return arg->count * arg_type_size(arg->type); }
+static uint64_t size_bytes(const argument *arg) {
+    return arg->count * arg_type_size(arg->type);
+}
 
 slw_code arguments_to_device(arguments *args, slw_device *device, slw_error *err) {
     args->device = device;
@@ -231,31 +251,47 @@ void arguments_free(arguments *args) {
 
 static int64_t signed_at(const argument *arg, uint64_t i) {
     switch (arg->type) {
-    case ARG_I8: return ((const int8_t *)arg->data)[i];
-    case ARG_I16: return ((const int16_t *)arg->data)[i];
-    case ARG_I32: return ((const int32_t *)arg->data)[i];
-    default: return ((const int64_t *)arg->data)[i];
+    case ARG_I8:
+        return ((const int8_t *)arg->data)[i];
+    case ARG_I16:
+        return ((const int16_t *)arg->data)[i];
+    case ARG_I32:
+        return ((const int32_t *)arg->data)[i];
+    default:
+        return ((const int64_t *)arg->data)[i];
     }
 }
 
 static uint64_t unsigned_at(const argument *arg, uint64_t i) {
     switch (arg->type) {
-    case ARG_U8: return ((const uint8_t *)arg->data)[i];
-    case ARG_U16: return ((const uint16_t *)arg->data)[i];
-    case ARG_U32: return ((const uint32_t *)arg->data)[i];
-    default: return ((const uint64_t *)arg->data)[i];
+    case ARG_U8:
+        return ((const uint8_t *)arg->data)[i];
+    case ARG_U16:
+        return ((const uint16_t *)arg->data)[i];
+    case ARG_U32:
+        return ((const uint32_t *)arg->data)[i];
+    default:
+        return ((const uint64_t *)arg->data)[i];
     }
 }
 
 static void put_value(cli_json *json, const argument *arg, uint64_t i) {
     switch (arg->type) {
-    case ARG_F32: put_f32(json, NULL, ((const float *)arg->data)[i]); break;
-    case ARG_F64: put_f64(json, NULL, ((const double *)arg->data)[i]); break;
+    case ARG_F32:
+        put_f32(json, NULL, ((const float *)arg->data)[i]);
+        break;
+    case ARG_F64:
+        put_f64(json, NULL, ((const double *)arg->data)[i]);
+        break;
     case ARG_I8:
     case ARG_I16:
     case ARG_I32:
-    case ARG_I64: put_i64(json, NULL, signed_at(arg, i)); break;
-    default: put_u64(json, NULL, unsigned_at(arg, i)); break;
+    case ARG_I64:
+        put_i64(json, NULL, signed_at(arg, i));
+        break;
+    default:
+        put_u64(json, NULL, unsigned_at(arg, i));
+        break;
     }
 }
 

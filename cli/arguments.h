@@ -4,16 +4,27 @@
 
 #include "cli.h"
 
-typedef enum arg_type { ARG_I8, ARG_U8, ARG_I16, ARG_U16, ARG_I32, ARG_U32, ARG_I64, ARG_U64, ARG_F32, ARG_F64 } arg_type;
+typedef enum arg_type {
+    ARG_I8,
+    ARG_U8,
+    ARG_I16,
+    ARG_U16,
+    ARG_I32,
+    ARG_U32,
+    ARG_I64,
+    ARG_U64,
+    ARG_F32,
+    ARG_F64
+} arg_type;
 
 typedef struct argument {
     arg_type type;
     int is_array, copies_in, copies_out;
     uint64_t count;
-    void *data;                  /* host memory: count values */
-    const char *file;            /* after @; NULL */
-    char *out_file;              /* after >; NULL */
-    slw_device_address address;  /* of an array on the device */
+    void *data;                 /* host memory: count values */
+    const char *file;           /* after @; NULL */
+    char *out_file;             /* after >; NULL */
+    slw_device_address address; /* of an array on the device */
 } argument;
 
 typedef struct arguments {

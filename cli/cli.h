@@ -61,9 +61,9 @@ typedef struct cli_json {
     int depth;
     char first[64];
 } cli_json;
-int put_open(cli_json *json);          /* begins the document's object; 0, or 3 without memory */
-int put_close(cli_json *json);         /* ends it, prints it, frees it; 0, or 4 when standard output failed */
-void put_drop(cli_json *json);         /* frees without printing */
+int put_open(cli_json *json);  /* begins the document's object; 0, or 3 without memory */
+int put_close(cli_json *json); /* ends it, prints it, frees it; 0, or 4 when standard output failed */
+void put_drop(cli_json *json); /* frees without printing */
 /* key NULL inside arrays. text NULL is null. */
 void put_object(cli_json *json, const char *key);
 void put_array(cli_json *json, const char *key);

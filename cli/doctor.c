@@ -17,9 +17,11 @@ typedef struct findings {
 
 static slw_code examine(const cli_options *options, findings *f, slw_error *err) {
     if (cli_find_places(options, &f->places, err) != 0) return err->code;
-    if (options->probe && (options->read_only || f->places.cache == NULL)) return cli_usage(err, "READ_ONLY", "--probe writes into the cache");
+    if (options->probe && (options->read_only || f->places.cache == NULL))
+        return cli_usage(err, "READ_ONLY", "--probe writes into the cache");
     f->store_code = cli_open_store(options, &f->places, NULL, NULL, &f->store, &f->store_error);
-    if (f->store_code == SLW_OK) f->store_code = slw_store_examine(f->store, options->probe, &f->health, &f->store_error);
+    if (f->store_code == SLW_OK)
+        f->store_code = slw_store_examine(f->store, options->probe, &f->health, &f->store_error);
     if (f->store == NULL) return SLW_OK;
     if (cli_open_memo(options, &f->places, &f->memo, err) != SLW_OK) f->memo = NULL;
     slw_compiler_options compiler = SLW_COMPILER_OPTIONS_INIT;
@@ -30,7 +32,9 @@ static slw_code examine(const cli_options *options, findings *f, slw_error *err)
     return SLW_OK;
 }
 
-static const char *presence(slw_presence p) { return p == SLW_PRESENCE_YES ? "yes" : p == SLW_PRESENCE_MAYBE ? "maybe" : "no"; }
+static const char *presence(slw_presence p) {
+    return p == SLW_PRESENCE_YES ? "yes" : p == SLW_PRESENCE_MAYBE ? "maybe" : "no";
+}
 
 static void put_drivers(cli_json *json) {
     put_array(json, "drivers");
@@ -110,12 +114,18 @@ static void put_compilers(cli_json *json, const findings *f) {
 
 static int print_text(const findings *f) {
     slw_driver_status status = SLW_DRIVER_STATUS_INIT;
-    for (size_t i = 0; slw_driver_examine(i, &status); i++) printf("driver %-5s %-6s %s\n", status.kind, presence(status.presence), status.why);
-    printf("cache  %s%s%s\n", f->places.cache ? f->places.cache : "none: ", f->places.cache ? "" : f->places.why_no_cache,
-           f->store_code != SLW_OK ? "  not usable" : f->health.exists ? "" : "  (not there yet)");
+    for (size_t i = 0; slw_driver_examine(i, &status); i++)
+        printf("driver %-5s %-6s %s\n", status.kind, presence(status.presence), status.why);
+    printf("cache  %s%s%s\n",
+           f->places.cache ? f->places.cache : "none: ", f->places.cache ? "" : f->places.why_no_cache,
+           f->store_code != SLW_OK ? "  not usable"
+           : f->health.exists      ? ""
+                                   : "  (not there yet)");
     if (f->store_code != SLW_OK) printf("  %s\n", f->store_error.message);
-    if (f->store_code == SLW_OK && f->health.file_system[0] != '\0') printf("  on %s%s\n", f->health.file_system, f->health.local_file_system ? "" : ", not local");
-    printf("private builds in %s\nmemo   %s\nsha256 %s\n", f->places.private_root, f->places.memo ? f->places.memo : "none", slw_sha256_implementation());
+    if (f->store_code == SLW_OK && f->health.file_system[0] != '\0')
+        printf("  on %s%s\n", f->health.file_system, f->health.local_file_system ? "" : ", not local");
+    printf("private builds in %s\nmemo   %s\nsha256 %s\n", f->places.private_root,
+           f->places.memo ? f->places.memo : "none", slw_sha256_implementation());
     if (f->compiler == NULL) {
         printf("compiler none: %s\n", f->compiler_error.message);
         return 0;

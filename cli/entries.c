@@ -1,5 +1,5 @@
-/* ls, show, verify: what lies in the cache. Nothing is written. Names and targets come from an entry's slipway.json, where it has
- * one; json-c reads it (documents for people, not identity). */
+/* ls, show, verify: what lies in the cache. Nothing is written. Names and targets come from an entry's slipway.json,
+ * where it has one; json-c reads it (documents for people, not identity). */
 #include "cli.h"
 
 #include <slipway/limits.h>
@@ -15,7 +15,8 @@ static struct json_object *slot_document(const char *directory, const char *name
     slw_error ignored = SLW_ERROR_INIT;
     struct json_object *object = NULL;
     if (asprintf(&path, "%s/%s", directory, name) < 0) return NULL;
-    if (cli_read_file(path, SLW_LIMIT_MANIFEST_BYTES, &text, &size, &ignored) == SLW_OK) object = json_tokener_parse(text);
+    if (cli_read_file(path, SLW_LIMIT_MANIFEST_BYTES, &text, &size, &ignored) == SLW_OK)
+        object = json_tokener_parse(text);
     free(text);
     free(path);
     return object;
@@ -24,13 +25,15 @@ static struct json_object *slot_document(const char *directory, const char *name
 static const char *member_text(struct json_object *object, const char *name) {
     struct json_object *member = NULL;
     if (object == NULL || !json_object_is_type(object, json_type_object)) return NULL;
-    if (!json_object_object_get_ex(object, name, &member) || !json_object_is_type(member, json_type_string)) return NULL;
+    if (!json_object_object_get_ex(object, name, &member) || !json_object_is_type(member, json_type_string))
+        return NULL;
     return json_object_get_string(member);
 }
 
 static void member_document(cli_json *json, const char *key, struct json_object *object, const char *name) {
     struct json_object *member = NULL;
-    if (object == NULL || !json_object_is_type(object, json_type_object) || !json_object_object_get_ex(object, name, &member) || member == NULL) {
+    if (object == NULL || !json_object_is_type(object, json_type_object) ||
+        !json_object_object_get_ex(object, name, &member) || member == NULL) {
         put_null(json, key);
         return;
     }
@@ -84,9 +87,11 @@ static slw_code list_slot(void *context, const slw_slot_info *slot) {
         put_entry(l->json, slot, document);
         put_end(l->json, '}');
     } else {
-        const char *name = member_text(document, "name"), *backend = member_text(document, "backend"), *target = member_text(document, "target");
-        printf("%.16s  %-9s %-11s %10llu  %5llu  %-8s %-20s %s\n", slot->key, slot->state, slot->build_kind ? slot->build_kind : "?",
-               (unsigned long long)slot->size_bytes, (unsigned long long)slot->files, backend ? backend : "-", target ? target : "-", name ? name : "-");
+        const char *name = member_text(document, "name"), *backend = member_text(document, "backend"),
+                   *target = member_text(document, "target");
+        printf("%.16s  %-9s %-11s %10llu  %5llu  %-8s %-20s %s\n", slot->key, slot->state,
+               slot->build_kind ? slot->build_kind : "?", (unsigned long long)slot->size_bytes,
+               (unsigned long long)slot->files, backend ? backend : "-", target ? target : "-", name ? name : "-");
     }
     l->shown++;
     json_object_put(document);
@@ -94,7 +99,8 @@ static slw_code list_slot(void *context, const slw_slot_info *slot) {
 }
 
 /* Runs a visitor over the cache between an opened document's "entries" and what `finish` adds. */
-static int visit(const cli_options *options, int full, slw_slot_visitor visitor, listing *l, void (*finish)(listing *), slw_error *err) {
+static int visit(const cli_options *options, int full, slw_slot_visitor visitor, listing *l, void (*finish)(listing *),
+                 slw_error *err) {
     cli_places places;
     slw_store *store = NULL;
     cli_json json;
@@ -103,7 +109,8 @@ static int visit(const cli_options *options, int full, slw_slot_visitor visitor,
     l->json = NULL;
     slw_code code = open_cache(options, &places, &store, err);
     if (code == SLW_OK && options->json) {
-        if (put_open(&json) != 0) code = SLW_E_NO_MEMORY;
+        if (put_open(&json) != 0)
+            code = SLW_E_NO_MEMORY;
         else {
             l->json = &json;
             put_array(&json, "entries");
@@ -129,7 +136,9 @@ static void finish_ls(listing *l) {
 
 int verb_ls(const cli_options *options, slw_error *err) {
     listing l = {0};
-    if (!options->json) printf("%-16s  %-9s %-11s %10s  %5s  %-8s %-20s %s\n", "key", "state", "kind", "bytes", "files", "backend", "target", "name");
+    if (!options->json)
+        printf("%-16s  %-9s %-11s %10s  %5s  %-8s %-20s %s\n", "key", "state", "kind", "bytes", "files", "backend",
+               "target", "name");
     return visit(options, 0, list_slot, &l, finish_ls, err);
 }
 
@@ -155,7 +164,8 @@ static slw_code verify_slot(void *context, const slw_slot_info *slot) {
 
 static void finish_verify(listing *l) {
     if (l->json == NULL) {
-        printf("%llu HIT, %llu INVALID, %llu STORAGE_ERROR\n", (unsigned long long)l->hits, (unsigned long long)l->invalid, (unsigned long long)l->storage_errors);
+        printf("%llu HIT, %llu INVALID, %llu STORAGE_ERROR\n", (unsigned long long)l->hits,
+               (unsigned long long)l->invalid, (unsigned long long)l->storage_errors);
         return;
     }
     put_object(l->json, "counts");
@@ -171,7 +181,7 @@ int verb_verify(const cli_options *options, slw_error *err) {
     return status != 0 ? status : l.invalid + l.storage_errors > 0 ? 1 : 0;
 }
 
-/* ---- show ---------------------------------------------------------------------------------------------------------- */
+/* ---- show ------------------------------------------------------------------------------------------------------ */
 
 typedef struct search {
     const cli_options *options;
@@ -181,7 +191,8 @@ typedef struct search {
 
 static int matches(const cli_options *options, const slw_slot_info *slot) {
     const char *key = options->files.items[0];
-    return strlen(key) >= 4 && strncmp(slot->key, key, strlen(key)) == 0 && (options->state == NULL || strcmp(options->state, slot->state) == 0) &&
+    return strlen(key) >= 4 && strncmp(slot->key, key, strlen(key)) == 0 &&
+           (options->state == NULL || strcmp(options->state, slot->state) == 0) &&
            (options->spec == NULL || strcmp(options->spec, slot->spec) == 0);
 }
 
@@ -192,7 +203,8 @@ static slw_code show_slot(void *context, const slw_slot_info *slot) {
     struct json_object *manifest = slot_document(slot->directory, "artifact_manifest.json");
     put_entry(&s->json, slot, document);
     if (manifest != NULL) {
-        const char *text = json_object_to_json_string_ext(manifest, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+        const char *text =
+            json_object_to_json_string_ext(manifest, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
         put_raw(&s->json, "manifest", text, strlen(text));
     } else {
         put_null(&s->json, "manifest");
@@ -211,7 +223,8 @@ static void print_shown(const cli_json *json) {
     if (asprintf(&text, "%s}", json->text) < 0) return;
     struct json_object *object = json_tokener_parse(text);
     json_object_object_foreach(object, name, value) {
-        printf("%-13s %s\n", name, json_object_to_json_string_ext(value, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+        printf("%-13s %s\n", name,
+               json_object_to_json_string_ext(value, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
     }
     json_object_put(object);
     free(text);
@@ -219,10 +232,13 @@ static void print_shown(const cli_json *json) {
 
 static slw_code check_found(const cli_options *options, const search *s, slw_error *err) {
     if (s->found == 1) return SLW_OK;
-    if (s->found > 1) return cli_usage(err, "AMBIGUOUS", "%d entries match %s: name more of the key, --state or --spec", s->found, options->files.items[0]);
+    if (s->found > 1)
+        return cli_usage(err, "AMBIGUOUS", "%d entries match %s: name more of the key, --state or --spec", s->found,
+                         options->files.items[0]);
     err->code = SLW_E_MISS;
     err->reason = "NO_ENTRY";
-    snprintf(err->message, sizeof err->message, "no entry of the cache has a key that begins with %s", options->files.items[0]);
+    snprintf(err->message, sizeof err->message, "no entry of the cache has a key that begins with %s",
+             options->files.items[0]);
     return err->code;
 }
 

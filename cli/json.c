@@ -43,9 +43,13 @@ static void open_bracket(cli_json *json, const char *key, char bracket) {
     json->first[++json->depth] = 1;
 }
 
-void put_object(cli_json *json, const char *key) { open_bracket(json, key, '{'); }
+void put_object(cli_json *json, const char *key) {
+    open_bracket(json, key, '{');
+}
 
-void put_array(cli_json *json, const char *key) { open_bracket(json, key, '['); }
+void put_array(cli_json *json, const char *key) {
+    open_bracket(json, key, '[');
+}
 
 void put_end(cli_json *json, char bracket) {
     json->depth--;
@@ -55,7 +59,10 @@ void put_end(cli_json *json, char bracket) {
 /* Length of a valid UTF-8 sequence at `at`, 0 for a byte that is not part of one. */
 static size_t sequence(const unsigned char *at, size_t left) {
     if (at[0] < 0x80) return 1;
-    const size_t n = at[0] >= 0xf0 && at[0] <= 0xf4 ? 4 : at[0] >= 0xe0 && at[0] < 0xf0 ? 3 : at[0] >= 0xc2 && at[0] < 0xe0 ? 2 : 0;
+    const size_t n = at[0] >= 0xf0 && at[0] <= 0xf4  ? 4
+                     : at[0] >= 0xe0 && at[0] < 0xf0 ? 3
+                     : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
+                                                     : 0;
     if (n == 0 || n > left) return 0;
     for (size_t i = 1; i < n; i++)
         if ((at[i] & 0xc0) != 0x80) return 0;

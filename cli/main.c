@@ -24,12 +24,14 @@ int cli_fail(const cli_options *options, const slw_error *err) {
         }
         return slw_code_exit_status(err->code);
     }
-    fprintf(stderr, "slipway: %s%s%s: %s\n", slw_code_name(err->code), err->reason ? " " : "", err->reason ? err->reason : "", err->message);
+    fprintf(stderr, "slipway: %s%s%s: %s\n", slw_code_name(err->code), err->reason ? " " : "",
+            err->reason ? err->reason : "", err->message);
     if (err->path[0] != '\0') {
         fprintf(stderr, "  at %s", err->path);
         if (err->present & SLW_ERROR_HAS_LINE) fprintf(stderr, ":%u", err->line);
         if (err->present & SLW_ERROR_HAS_COLUMN) fprintf(stderr, ":%u", err->column);
-        if (err->present & SLW_ERROR_HAS_OFFSET) fprintf(stderr, " (offset %llu)", (unsigned long long)err->offset_bytes);
+        if (err->present & SLW_ERROR_HAS_OFFSET)
+            fprintf(stderr, " (offset %llu)", (unsigned long long)err->offset_bytes);
         fputc('\n', stderr);
     }
     if (err->subject[0] != '\0') fprintf(stderr, "  subject: %s\n", err->subject);
@@ -50,8 +52,8 @@ static int dispatch(const cli_options *options, slw_error *err) {
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         if (strcmp(options->verb, verbs[i].name) != 0) continue;
         if (options->files.count < verbs[i].least_files || options->files.count > verbs[i].most_files) {
-            (void)cli_usage(err, "BAD_ARGUMENTS", "%s takes %zu argument%s, not %zu", options->verb, verbs[i].least_files,
-                            verbs[i].least_files == 1 ? "" : "s", options->files.count);
+            (void)cli_usage(err, "BAD_ARGUMENTS", "%s takes %zu argument%s, not %zu", options->verb,
+                            verbs[i].least_files, verbs[i].least_files == 1 ? "" : "s", options->files.count);
             return cli_fail(options, err);
         }
         return verbs[i].run(options, err);

@@ -19,12 +19,15 @@ static const struct option {
     const char *verbs; /* NULL: of every verb */
     const char *help;
 } table[] = {
-    {"--cache", TEXT, offsetof(cli_options, cache), NULL, "DIR  the cache (else SLIPWAY_CACHE_DIR, XDG_CACHE_HOME, HOME/.cache)"},
+    {"--cache", TEXT, offsetof(cli_options, cache), NULL,
+     "DIR  the cache (else SLIPWAY_CACHE_DIR, XDG_CACHE_HOME, HOME/.cache)"},
     {"--private", TEXT, offsetof(cli_options, private_root), NULL, "DIR  where builds run"},
     {"--memo", TEXT, offsetof(cli_options, memo), NULL, "DIR  the memo of file digests"},
-    {"--identity", TEXT, offsetof(cli_options, identity), NULL, "content|memo|claim  how the toolchain is proved (memo)"},
+    {"--identity", TEXT, offsetof(cli_options, identity), NULL,
+     "content|memo|claim  how the toolchain is proved (memo)"},
     {"--verify", TEXT, offsetof(cli_options, verify), NULL, "full|on-map|memo  when an entry is judged (full)"},
-    {"--cc", TEXT, offsetof(cli_options, cc), NULL, "PATH  the compiler (else SLIPWAY_CC, PATH, the system's directories)"},
+    {"--cc", TEXT, offsetof(cli_options, cc), NULL,
+     "PATH  the compiler (else SLIPWAY_CC, PATH, the system's directories)"},
     {"--device", TEXT, offsetof(cli_options, device), NULL, "host|cuda:N|hip:N"},
     {"--driver-library", TEXT, offsetof(cli_options, driver_library), NULL, "PATH  the driver's library"},
     {"--read-only", FLAG, offsetof(cli_options, read_only), NULL, "write nothing into the cache"},
@@ -33,12 +36,14 @@ static const struct option {
     {"--json", FLAG, offsetof(cli_options, json), NULL, "one JSON document on standard output"},
     {"--help", FLAG, offsetof(cli_options, help), NULL, "this text"},
     {"--version", FLAG, offsetof(cli_options, version), NULL, "the version"},
-    {"--domain", TEXT, offsetof(cli_options, domain), "verify lookup put get digest ls show", "D  identity domain (slipway.identity)"},
+    {"--domain", TEXT, offsetof(cli_options, domain), "verify lookup put get digest ls show",
+     "D  identity domain (slipway.identity)"},
     {"--entry", TEXT, offsetof(cli_options, entry), "run", "NAME  the kernel (the only one)"},
     {"--grid", TEXT, offsetof(cli_options, grid), "run", "X,Y,Z  blocks (1,1,1)"},
     {"--block", TEXT, offsetof(cli_options, block), "run", "X,Y,Z  threads (what the kernel requires, else 1,1,1)"},
     {"--shared", TEXT, offsetof(cli_options, shared), "run", "BYTES  dynamic shared memory"},
-    {"--arg", LIST, offsetof(cli_options, args), "run", "TYPE=VALUE or [in:|out:|inout:]TYPE[N]=zero|iota|const:V|rand:SEED|@FILE[>OUT]"},
+    {"--arg", LIST, offsetof(cli_options, args), "run",
+     "TYPE=VALUE or [in:|out:|inout:]TYPE[N]=zero|iota|const:V|rand:SEED|@FILE[>OUT]"},
     {"--expect", TEXT, offsetof(cli_options, expect), "run", "FILE  compare `results` with this document"},
     {"--tolerance", TEXT, offsetof(cli_options, tolerance), "run", "R  relative, for floats of --expect"},
     {"--flag", LIST, offsetof(cli_options, flags), "run", "F  a flag for the compiler (repeat)"},
@@ -46,7 +51,8 @@ static const struct option {
     {"--timeout", TEXT, offsetof(cli_options, timeout), "run", "SECONDS  for the compile"},
     {"--state", TEXT, offsetof(cli_options, state), "show", "generated|ready"},
     {"--spec", TEXT, offsetof(cli_options, spec), "show", "DIGEST"},
-    {"--probe", FLAG, offsetof(cli_options, probe), "doctor", "try the file system's abilities (writes and removes files)"},
+    {"--probe", FLAG, offsetof(cli_options, probe), "doctor",
+     "try the file system's abilities (writes and removes files)"},
 };
 
 void cli_help(FILE *to) {
@@ -98,7 +104,8 @@ static slw_code set_option(const struct option *option, const char *value, cli_o
         return SLW_OK;
     }
     cli_list *list = at;
-    if (list->count == CLI_MAX_LIST) return cli_usage(err, "TOO_MANY", "more than %d times %s", CLI_MAX_LIST, option->name);
+    if (list->count == CLI_MAX_LIST)
+        return cli_usage(err, "TOO_MANY", "more than %d times %s", CLI_MAX_LIST, option->name);
     list->items[list->count++] = value;
     return SLW_OK;
 }
@@ -128,7 +135,8 @@ static slw_code parse_option(char **argv, cli_options *out, int *used, slw_error
 int cli_parse(int argc, char **argv, cli_options *out) {
     slw_error err = SLW_ERROR_INIT;
     memset(out, 0, sizeof *out);
-    for (int i = 1; i < argc && !out->json; i++) out->json = strcmp(argv[i], "--json") == 0; /* also for errors before it */
+    for (int i = 1; i < argc && !out->json; i++)
+        out->json = strcmp(argv[i], "--json") == 0; /* also for errors before it */
     int only_files = 0;
     for (int i = 1, used = 1; i < argc; i += used, used = 1) {
         if (!only_files && strcmp(argv[i], "--") == 0) {
@@ -144,7 +152,8 @@ int cli_parse(int argc, char **argv, cli_options *out) {
     return 0;
 }
 
-/* ---- places ---------------------------------------------------------------------------------------------------------- */
+/* ---- places
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static char *joined(const char *a, const char *b) {
     char *out = NULL;
@@ -195,7 +204,8 @@ int cli_find_places(const cli_options *options, cli_places *out, slw_error *err)
     const char *from_environment = environment("SLIPWAY_CACHE_DIR");
     char *home = cache_home(&out->why_no_cache);
     if (options->no_cache) out->why_no_cache = "--no-cache";
-    if (!options->no_cache) out->cache = chosen(options->cache != NULL ? options->cache : from_environment, home, "slipway");
+    if (!options->no_cache)
+        out->cache = chosen(options->cache != NULL ? options->cache : from_environment, home, "slipway");
     out->private_root = chosen(options->private_root, home, "slipway-private");
     out->memo = chosen(options->memo, home, "slipway-memo");
     free(home);
@@ -204,7 +214,8 @@ int cli_find_places(const cli_options *options, cli_places *out, slw_error *err)
         if (out->temporary == NULL) {
             err->code = SLW_E_STORAGE;
             err->reason = "NO_PRIVATE_ROOT";
-            snprintf(err->message, sizeof err->message, "no place for private builds: TMPDIR cannot be written: %s", strerror(errno));
+            snprintf(err->message, sizeof err->message, "no place for private builds: TMPDIR cannot be written: %s",
+                     strerror(errno));
             return slw_code_exit_status(err->code);
         }
         if (out->private_root == NULL) out->private_root = joined(out->temporary, "private");

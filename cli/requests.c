@@ -51,7 +51,8 @@ static slw_code open_request(const cli_options *options, request *out, slw_error
     size_t size = 0;
     memset(out, 0, sizeof *out);
     slw_code code = cli_read_file(options->files.items[0], SLW_LIMIT_JSON_BYTES, &text, &size, err);
-    if (code == SLW_OK) code = slw_request_parse(NULL, (slw_bytes){text, size}, options->domain, &out->key, &out->spec, err);
+    if (code == SLW_OK)
+        code = slw_request_parse(NULL, (slw_bytes){text, size}, options->domain, &out->key, &out->spec, err);
     if (code != SLW_OK && err->path[0] == '\0') snprintf(err->path, sizeof err->path, "%s", options->files.items[0]);
     free(text);
     if (code == SLW_OK && cli_find_places(options, &out->places, err) != 0) code = err->code;
@@ -70,15 +71,22 @@ static void close_request(request *r) {
 
 static const char *verdict(slw_code code) {
     switch (code) {
-    case SLW_OK: return "HIT";
-    case SLW_E_MISS: return "MISS";
-    case SLW_E_INVALID_ENTRY: return "INVALID";
-    case SLW_E_STORAGE: return "STORAGE_ERROR";
-    default: return NULL;
+    case SLW_OK:
+        return "HIT";
+    case SLW_E_MISS:
+        return "MISS";
+    case SLW_E_INVALID_ENTRY:
+        return "INVALID";
+    case SLW_E_STORAGE:
+        return "STORAGE_ERROR";
+    default:
+        return NULL;
     }
 }
 
-static int verdict_status(slw_code code) { return code == SLW_OK ? 0 : code == SLW_E_STORAGE ? 4 : 1; }
+static int verdict_status(slw_code code) {
+    return code == SLW_OK ? 0 : code == SLW_E_STORAGE ? 4 : 1;
+}
 
 static void put_names(cli_json *json, const request *r) {
     put_text(json, "environment", slw_key_environment(r->key));
@@ -89,8 +97,8 @@ static void put_names(cli_json *json, const request *r) {
 /* The slot's directory as far as it can be told without looking. */
 static char *slot_directory(const request *r) {
     char *out = NULL;
-    if (asprintf(&out, "%s/artifacts/%s/%s/%s/%s", slw_store_root(r->store), slw_key_environment(r->key), slw_key_digest(r->key),
-                 slw_spec_digest(r->spec), slw_state_name(slw_spec_state(r->spec))) < 0)
+    if (asprintf(&out, "%s/artifacts/%s/%s/%s/%s", slw_store_root(r->store), slw_key_environment(r->key),
+                 slw_key_digest(r->key), slw_spec_digest(r->spec), slw_state_name(slw_spec_state(r->spec))) < 0)
         out = NULL;
     return out;
 }
@@ -132,7 +140,8 @@ int verb_lookup(const cli_options *options, slw_error *err) {
     return status;
 }
 
-static int print_put(const cli_options *options, const request *r, const slw_build_report *report, const char *directory) {
+static int print_put(const cli_options *options, const request *r, const slw_build_report *report,
+                     const char *directory) {
     int status = report->disposition != SLW_PRIVATE ? 0 : report->failure == SLW_FAILURE_INVALID ? 1 : 4;
     cli_json json;
     if (!options->json) {
@@ -180,7 +189,10 @@ int verb_put(const cli_options *options, slw_error *err) {
 
 static int print_get(const cli_options *options, uint64_t files, uint64_t size_bytes) {
     cli_json json;
-    if (!options->json) return printf("HIT %llu files, %llu bytes\n", (unsigned long long)files, (unsigned long long)size_bytes) < 0 ? 4 : 0;
+    if (!options->json)
+        return printf("HIT %llu files, %llu bytes\n", (unsigned long long)files, (unsigned long long)size_bytes) < 0
+                   ? 4
+                   : 0;
     if (put_open(&json) != 0) return 3;
     put_text(&json, "status", "HIT");
     put_null(&json, "reason");
@@ -218,7 +230,8 @@ int verb_get(const cli_options *options, slw_error *err) {
             status = verdict(code) != NULL ? print_no_get(options, code, err) : cli_fail(options, err);
         } else {
             code = slw_cached_materialize(cached, options->files.items[1], err);
-            status = code == SLW_OK ? print_get(options, slw_cached_file_count(cached), slw_cached_size_bytes(cached)) : cli_fail(options, err);
+            status = code == SLW_OK ? print_get(options, slw_cached_file_count(cached), slw_cached_size_bytes(cached))
+                                    : cli_fail(options, err);
             slw_cached_discard(&cached);
         }
     }

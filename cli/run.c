@@ -62,29 +62,42 @@ static void on_event(void *context, const slw_event *event) {
     const char *outcome = event->code == SLW_OK ? "OK" : "FAILED";
     switch (event->phase) {
     case SLW_PHASE_LOOKUP:
-        record(r, LOOKUP, strcmp(event->outcome, "HIT") == 0 ? "HIT" : "MISS", event->duration_ns, event->bytes, event->code == SLW_OK);
+        record(r, LOOKUP, strcmp(event->outcome, "HIT") == 0 ? "HIT" : "MISS", event->duration_ns, event->bytes,
+               event->code == SLW_OK);
         break;
     case SLW_PHASE_STAGE:
         if (r->stage_count < MAX_STAGES) {
-            snprintf(r->stages[r->stage_count].name, sizeof r->stages[0].name, "%s", event->stage != NULL ? event->stage : "?");
+            snprintf(r->stages[r->stage_count].name, sizeof r->stages[0].name, "%s",
+                     event->stage != NULL ? event->stage : "?");
             r->stages[r->stage_count++].duration_ns = event->duration_ns;
         }
         break;
-    case SLW_PHASE_COMPILE: record(r, COMPILE, outcome, event->duration_ns, event->bytes, 1); break;
-    case SLW_PHASE_HYDRATE: record(r, HYDRATE, outcome, event->duration_ns, event->bytes, 1); break;
-    case SLW_PHASE_DEVICE_LOAD: record(r, DEVICE_LOAD, outcome, event->duration_ns, event->bytes, 1); break;
-    case SLW_PHASE_MAKE_LAUNCHABLE: record(r, MAKE_LAUNCHABLE, outcome, event->duration_ns, 0, 0); break;
-    default: break;
+    case SLW_PHASE_COMPILE:
+        record(r, COMPILE, outcome, event->duration_ns, event->bytes, 1);
+        break;
+    case SLW_PHASE_HYDRATE:
+        record(r, HYDRATE, outcome, event->duration_ns, event->bytes, 1);
+        break;
+    case SLW_PHASE_DEVICE_LOAD:
+        record(r, DEVICE_LOAD, outcome, event->duration_ns, event->bytes, 1);
+        break;
+    case SLW_PHASE_MAKE_LAUNCHABLE:
+        record(r, MAKE_LAUNCHABLE, outcome, event->duration_ns, 0, 0);
+        break;
+    default:
+        break;
     }
 }
 
-/* ---- what the command line says ------------------------------------------------------------------------------------ */
+/* ---- what the command line says -------------------------------------------------------------------------------- */
 
-static slw_code parse_u32(const char *text, const char *option, uint32_t *out, char end, const char **rest, slw_error *err) {
+static slw_code parse_u32(const char *text, const char *option, uint32_t *out, char end, const char **rest,
+                          slw_error *err) {
     char *at = NULL;
     errno = 0;
     const unsigned long long value = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &at, 10) : 0;
-    if (at == NULL || errno != 0 || (*at != '\0' && *at != end)) return cli_usage(err, "BAD_VALUE", "%s: \"%s\" is no number", option, text);
+    if (at == NULL || errno != 0 || (*at != '\0' && *at != end))
+        return cli_usage(err, "BAD_VALUE", "%s: \"%s\" is no number", option, text);
     /* More than 32 bits can say is more than any device allows: the limit check says so, with the amount. */
     *out = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
     *rest = at;
@@ -108,7 +121,8 @@ static slw_code parse_run(run *r, slw_error *err) {
     const char *rest = NULL;
     slw_code code = parse_extent(o->grid != NULL ? o->grid : "1,1,1", "--grid", r->grid.extent, err);
     if (code == SLW_OK && o->block != NULL) code = parse_extent(o->block, "--block", r->shape.block, err);
-    if (code == SLW_OK && o->shared != NULL) code = parse_u32(o->shared, "--shared", &r->shape.shared_bytes, '\0', &rest, err);
+    if (code == SLW_OK && o->shared != NULL)
+        code = parse_u32(o->shared, "--shared", &r->shape.shared_bytes, '\0', &rest, err);
     if (code == SLW_OK) code = arguments_parse(&o->args, &r->args, err);
     r->shape.entry = o->entry;
     return code;
@@ -122,7 +136,8 @@ static slw_code open_device(run *r, slw_error *err) {
     snprintf(kind, sizeof kind, "%.*s", colon != NULL ? (int)(colon - wanted) : (int)strlen(wanted), wanted);
     device.kind = kind;
     device.driver_library = r->options->driver_library;
-    if (colon != NULL && parse_u32(colon + 1, "--device", &device.ordinal, '\0', &rest, err) != SLW_OK) return SLW_E_USAGE;
+    if (colon != NULL && parse_u32(colon + 1, "--device", &device.ordinal, '\0', &rest, err) != SLW_OK)
+        return SLW_E_USAGE;
     return slw_device_open(&device, &r->device, err);
 }
 
@@ -136,16 +151,19 @@ static slw_code open_compiler(run *r, slw_error *err) {
             compiler.store = r->store;
         }
     if (r->options->identity == NULL) compiler.identity = SLW_IDENTITY_MEMO;
-    if (compiler.store == NULL) return cli_usage(err, "BAD_VALUE", "--identity does not know \"%s\"", r->options->identity);
+    if (compiler.store == NULL)
+        return cli_usage(err, "BAD_VALUE", "--identity does not know \"%s\"", r->options->identity);
     const slw_code code = cli_open_memo(r->options, &r->places, &r->memo, err);
     if (code != SLW_OK) return code;
     compiler.memo = r->memo;
-    compiler.compiler = r->options->cc != NULL ? r->options->cc : from_environment != NULL && from_environment[0] != '\0' ? from_environment : NULL;
+    compiler.compiler = r->options->cc != NULL                                    ? r->options->cc
+                        : from_environment != NULL && from_environment[0] != '\0' ? from_environment
+                                                                                  : NULL;
     compiler.search_path = secure_getenv("PATH");
     return slw_compiler_open(&compiler, &r->compiler, err);
 }
 
-/* ---- the way ------------------------------------------------------------------------------------------------------- */
+/* ---- the way --------------------------------------------------------------------------------------------------- */
 
 static int ends_with(const char *text, const char *end) {
     const size_t n = strlen(text), m = strlen(end);
@@ -261,7 +279,7 @@ static slw_code whole_way(run *r, slw_error *err) {
     return load_and_launch(r, &hydrated, err);
 }
 
-/* ---- what is said about it ----------------------------------------------------------------------------------------- */
+/* ---- what is said about it ------------------------------------------------------------------------------------- */
 
 static void print_table(const run *r) {
     for (size_t i = 0; i < RUN_PHASES; i++) {
@@ -270,7 +288,8 @@ static void print_table(const run *r) {
         if (line->known) printf("  %llu bytes", (unsigned long long)line->bytes);
         printf("\n");
         if (i != COMPILE) continue;
-        for (size_t s = 0; s < r->stage_count; s++) printf("  %-14s          %12.3f ms\n", r->stages[s].name, (double)r->stages[s].duration_ns / 1e6);
+        for (size_t s = 0; s < r->stage_count; s++)
+            printf("  %-14s          %12.3f ms\n", r->stages[s].name, (double)r->stages[s].duration_ns / 1e6);
     }
     const slw_disposition disposition = r->is_source ? r->report.disposition : SLW_PRIVATE;
     printf("%s%s%s", slw_disposition_name(disposition), r->key[0] ? " " : "", r->key);
@@ -309,7 +328,8 @@ static int print_json(const run *r) {
 }
 
 static slw_code prepare(run *r, slw_error *err) {
-    static const char *const names[RUN_PHASES] = {"lookup", "compile", "hydrate", "device_load", "make_launchable", "launch"};
+    static const char *const names[RUN_PHASES] = {"lookup",      "compile",         "hydrate",
+                                                  "device_load", "make_launchable", "launch"};
     for (int i = 0; i < RUN_PHASES; i++) {
         r->phases[i].name = names[i];
         record(r, i, "SKIPPED", 0, 0, 0);
@@ -353,7 +373,8 @@ int verb_run(const cli_options *options, slw_error *err) {
         status = cli_fail(options, err);
     } else {
         const double tolerance = options->tolerance != NULL ? strtod(options->tolerance, NULL) : 0;
-        const slw_code expected = options->expect != NULL ? arguments_expect(&r.args, options->expect, tolerance, err) : SLW_OK;
+        const slw_code expected =
+            options->expect != NULL ? arguments_expect(&r.args, options->expect, tolerance, err) : SLW_OK;
         if (options->json) {
             status = print_json(&r);
         } else {

@@ -28,7 +28,8 @@ typedef struct job {
 } job;
 
 static void fail(const char *what, const slw_error *err) {
-    fprintf(stderr, "demo: %s: %s %s\n%s\n", what, slw_code_name(err->code), err->message, err->diagnostics != NULL ? err->diagnostics : "");
+    fprintf(stderr, "demo: %s: %s %s\n%s\n", what, slw_code_name(err->code), err->message,
+            err->diagnostics != NULL ? err->diagnostics : "");
     exit(slw_code_exit_status(err->code));
 }
 
@@ -51,7 +52,8 @@ static void *buffer(job *j, size_t count, size_t size) {
     return j->args[j->count++].host;
 }
 
-static void shape(job *j, const char *entry, uint32_t gx, uint32_t gy, uint32_t bx, uint32_t by, uint32_t shared_bytes) {
+static void shape(job *j, const char *entry, uint32_t gx, uint32_t gy, uint32_t bx, uint32_t by,
+                  uint32_t shared_bytes) {
     j->entry = entry;
     j->grid[0] = gx, j->grid[1] = gy, j->grid[2] = 1;
     j->block[0] = bx, j->block[1] = by, j->block[2] = 1;
@@ -69,7 +71,9 @@ static void fill(float *values, size_t count) {
     for (size_t i = 0; i < count; i++) values[i] = random_float();
 }
 
-static double greatest(double a, double b) { return b > a || isnan(b) ? b : a; }
+static double greatest(double a, double b) {
+    return b > a || isnan(b) ? b : a;
+}
 
 /* ---- saxpy: exact but for one rounding of a fused multiply-add ---- */
 
@@ -79,7 +83,8 @@ static float *saxpy_before;
 static double saxpy_error(const job *j) {
     const float *x = j->args[2].host, *y = j->args[3].host;
     double worst = 0;
-    for (size_t i = 0; i < SAXPY_N; i++) worst = greatest(worst, fabs((double)y[i] - (2.5 * (double)x[i] + (double)saxpy_before[i])));
+    for (size_t i = 0; i < SAXPY_N; i++)
+        worst = greatest(worst, fabs((double)y[i] - (2.5 * (double)x[i] + (double)saxpy_before[i])));
     return worst;
 }
 
@@ -177,7 +182,8 @@ static void histogram(job *j) {
     const uint64_t n = HISTOGRAM_N;
     scalar(j, &n, sizeof n);
     uint8_t *values = buffer(j, HISTOGRAM_N, 1);
-    for (size_t i = 0; i < HISTOGRAM_N; i++) values[i] = (uint8_t)(128 + 120 * random_float() + 100 * random_float() * random_float());
+    for (size_t i = 0; i < HISTOGRAM_N; i++)
+        values[i] = (uint8_t)(128 + 120 * random_float() + 100 * random_float() * random_float());
     (void)buffer(j, 256, sizeof(uint64_t));
     shape(j, "histogram", 61, 1, 256, 1, 0);
     j->error = histogram_error;
@@ -197,7 +203,8 @@ static double stencil_error(const job *j) {
             const int at = y * WIDTH + x;
             double wanted = (double)in[at];
             if (x > 0 && y > 0 && x < WIDTH - 1 && y < HEIGHT - 1)
-                wanted += 0.2 * ((double)in[at - 1] + (double)in[at + 1] + (double)in[at - WIDTH] + (double)in[at + WIDTH] - 4 * (double)in[at]);
+                wanted += 0.2 * ((double)in[at - 1] + (double)in[at + 1] + (double)in[at - WIDTH] +
+                                 (double)in[at + WIDTH] - 4 * (double)in[at]);
             worst = greatest(worst, fabs((double)out[at] - wanted));
         }
     return worst;
@@ -246,14 +253,18 @@ static void read_matrix(const char *path) {
     FILE *file = fopen(path, "r");
     if (file == NULL || fgets(line, sizeof line, file) == NULL) bad_matrix(path, "cannot be read");
     const int symmetric = strstr(line, "symmetric") != NULL;
-    if (strncmp(line, "%%MatrixMarket matrix coordinate real ", 38) != 0) bad_matrix(path, "is no real coordinate matrix");
+    if (strncmp(line, "%%MatrixMarket matrix coordinate real ", 38) != 0)
+        bad_matrix(path, "is no real coordinate matrix");
     while (fgets(line, sizeof line, file) != NULL && line[0] == '%') continue;
-    if (sscanf(line, "%u %u %u", &rows, &columns, &count) != 3 || count > 10000000) bad_matrix(path, "has no size line");
+    if (sscanf(line, "%u %u %u", &rows, &columns, &count) != 3 || count > 10000000)
+        bad_matrix(path, "has no size line");
     entries = memory((size_t)count * 2, sizeof *entries);
     for (unsigned i = 0; i < count; i++) {
         unsigned row = 0, column = 0;
         double value = 0;
-        if (fscanf(file, "%u %u %lf", &row, &column, &value) != 3 || row == 0 || row > rows || column == 0 || column > columns) bad_matrix(path, "has a bad entry");
+        if (fscanf(file, "%u %u %lf", &row, &column, &value) != 3 || row == 0 || row > rows || column == 0 ||
+            column > columns)
+            bad_matrix(path, "has a bad entry");
         entries[entry_count++] = (entry){row - 1, column - 1, value};
         if (symmetric && row != column) entries[entry_count++] = (entry){column - 1, row - 1, value};
     }
@@ -300,7 +311,7 @@ static void spmv(job *j) {
     j->stated = "two units of sum |a x|";
 }
 
-/* ---- the way ------------------------------------------------------------------------------------------------------- */
+/* ---- the way --------------------------------------------------------------------------------------------------- */
 
 static slw_code launch(slw_device *device, const slw_launchable *kernel, job *j, slw_error *err) SLW_NEEDS(kernel);
 
@@ -311,7 +322,8 @@ static slw_code launch(slw_device *device, const slw_launchable *kernel, job *j,
         values[i] = j->args[i].is_buffer ? (void *)&j->args[i].address : j->args[i].host;
         if (!j->args[i].is_buffer) continue;
         code = slw_device_alloc(device, j->args[i].size_bytes, &j->args[i].address, err);
-        if (code == SLW_OK) code = slw_device_copy_in(device, j->args[i].address, j->args[i].host, j->args[i].size_bytes, err);
+        if (code == SLW_OK)
+            code = slw_device_copy_in(device, j->args[i].address, j->args[i].host, j->args[i].size_bytes, err);
     }
     slw_args args = SLW_ARGS_INIT;
     args.count = j->count;
@@ -322,7 +334,8 @@ static slw_code launch(slw_device *device, const slw_launchable *kernel, job *j,
     if (code == SLW_OK) code = slw_launch(kernel, &grid, stream, &args, err);
     if (code == SLW_OK) code = slw_device_synchronize(device, &stream, err);
     for (uint32_t i = 0; i < j->count && code == SLW_OK; i++)
-        if (j->args[i].is_buffer) code = slw_device_copy_out(device, j->args[i].host, j->args[i].address, j->args[i].size_bytes, err);
+        if (j->args[i].is_buffer)
+            code = slw_device_copy_out(device, j->args[i].host, j->args[i].address, j->args[i].size_bytes, err);
     for (uint32_t i = 0; i < j->count && code == SLW_OK; i++)
         if (j->args[i].is_buffer) code = slw_device_free(device, &j->args[i].address, err);
     return code;
@@ -414,9 +427,11 @@ int main(int argc, char **argv) {
 
     slw_identity_cost cost = SLW_IDENTITY_COST_INIT;
     if (slw_identity_get_cost(slw_compiler_identity(compiler), &cost, &err) != SLW_OK) fail("identity", &err);
-    printf("compiler %s proved in %.1f ms: %llu files read (%.1f MB), %llu from the memo\n", slw_compiler_path(compiler), proved - start,
-           (unsigned long long)cost.read_files, (double)cost.read_bytes / 1e6, (unsigned long long)cost.memo_files);
-    printf("%-10s %-9s %10s %10s %10s %10s %10s   error (tolerance)\n", "kernel", "", "compile", "hydrate", "load", "launchable", "launch ms");
+    printf("compiler %s proved in %.1f ms: %llu files read (%.1f MB), %llu from the memo\n",
+           slw_compiler_path(compiler), proved - start, (unsigned long long)cost.read_files,
+           (double)cost.read_bytes / 1e6, (unsigned long long)cost.memo_files);
+    printf("%-10s %-9s %10s %10s %10s %10s %10s   error (tolerance)\n", "kernel", "", "compile", "hydrate", "load",
+           "launchable", "launch ms");
     int bad = 0;
     for (size_t i = 0; i < sizeof prepare / sizeof *prepare; i++) {
         char path[4096];

@@ -1,5 +1,6 @@
 /* From a C kernel to a launch: y = 2 x + y. Usage: embed examples/kernels/saxpy.c DIRECTORY (where the cache may lie).
- * Built with -DSLW_CHECK_PHASES -Wthread-safety: clang proves that every handle is used once and discarded on every path. */
+ * Built with -DSLW_CHECK_PHASES -Wthread-safety: clang proves that every handle is used once and discarded on every
+ * path. */
 #include <slipway/slipway.h>
 
 #include <stdio.h>

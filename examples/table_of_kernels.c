@@ -1,7 +1,7 @@
-/* A table of kernels, in the style the phase analysis accepts: a handle lives in a local variable until its last transition; a
- * function annotated SLW_ENDS takes it over and puts it into the table, where the analysis no longer follows it.
- * One module serves both kernels of the table: saxpy for blocks of 64 and of 256 threads.
- * Usage: table_of_kernels examples/kernels/saxpy.c DIRECTORY */
+/* A table of kernels, in the style the phase analysis accepts: a handle lives in a local variable until its last
+ * transition; a function annotated SLW_ENDS takes it over and puts it into the table, where the analysis no longer
+ * follows it. One module serves both kernels of the table: saxpy for blocks of 64 and of 256 threads. Usage:
+ * table_of_kernels examples/kernels/saxpy.c DIRECTORY */
 #include <slipway/slipway.h>
 
 #include <stdio.h>
@@ -19,7 +19,8 @@ static void table_add(table *t, slw_launchable **kernel) SLW_ENDS(*kernel);
 #if defined(__clang__) && defined(SLW_CHECK_PHASES)
 __attribute__((no_thread_safety_analysis)) /* the one place where a handle leaves the analysis */
 #endif
-static void table_add(table *t, slw_launchable **kernel) {
+static void
+table_add(table *t, slw_launchable **kernel) {
     t->kernels[t->count++] = *kernel;
     *kernel = NULL;
 }
@@ -27,11 +28,13 @@ static void table_add(table *t, slw_launchable **kernel) {
 #if defined(__clang__) && defined(SLW_CHECK_PHASES)
 __attribute__((no_thread_safety_analysis)) /* and the one where they end */
 #endif
-static void table_free(table *t) {
+static void
+table_free(table *t) {
     while (t->count > 0) slw_launchable_discard(&t->kernels[--t->count]);
 }
 
-static slw_code add_shape(table *t, const slw_device_loaded *loaded, uint32_t threads, slw_error *err) SLW_NEEDS(loaded);
+static slw_code add_shape(table *t, const slw_device_loaded *loaded, uint32_t threads, slw_error *err)
+    SLW_NEEDS(loaded);
 
 static slw_code add_shape(table *t, const slw_device_loaded *loaded, uint32_t threads, slw_error *err) {
     slw_device_loaded *share = NULL;

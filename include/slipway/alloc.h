@@ -6,8 +6,8 @@
 
 SLW_BEGIN_DECLS
 
-/* All three functions NULL means the C library's.  Otherwise all three must be set, be safe to call from any thread, and
-   `context` must outlive every object made with them.  Memory is aligned for any type. */
+/* All three functions NULL means the C library's.  Otherwise all three must be set, be safe to call from any thread,
+   and `context` must outlive every object made with them.  Memory is aligned for any type. */
 typedef struct slw_allocator {
     void *context;
     void *(*allocate)(void *context, size_t size_bytes); /* never called with 0; NULL on failure */
@@ -16,10 +16,8 @@ typedef struct slw_allocator {
     void (*release)(void *context, void *pointer); /* never called with NULL */
 } slw_allocator;
 
-#define SLW_ALLOCATOR_INIT                                                                                         \
-    {                                                                                                              \
-        NULL, NULL, NULL, NULL                                                                                     \
-    }
+#define SLW_ALLOCATOR_INIT                                                                                             \
+    { NULL, NULL, NULL, NULL }
 
 SLW_END_DECLS
 #endif

@@ -7,8 +7,8 @@
 
 SLW_BEGIN_DECLS
 
-/* A borrowed span, passed by value; the giver says until when it holds.  File names and payload names are raw bytes of the
-   file system, not text: bytes that are not UTF-8 enter records as U+DC80 to U+DCFF. */
+/* A borrowed span, passed by value; the giver says until when it holds.  File names and payload names are raw bytes of
+   the file system, not text: bytes that are not UTF-8 enter records as U+DC80 to U+DCFF. */
 typedef struct slw_bytes {
     const void *data;
     size_t size;
@@ -21,10 +21,8 @@ typedef struct slw_text {
     slw_allocator allocator;
 } slw_text;
 
-#define SLW_TEXT_INIT                                                                                              \
-    {                                                                                                              \
-        NULL, 0, SLW_ALLOCATOR_INIT                                                                                \
-    }
+#define SLW_TEXT_INIT                                                                                                  \
+    { NULL, 0, SLW_ALLOCATOR_INIT }
 
 /* Frees and empties; a text that holds nothing is fine. */
 SLW_API void slw_text_release(slw_text *text);
@@ -46,14 +44,14 @@ SLW_API SLW_MUST_CHECK slw_code slw_digest_parse(const char *text, size_t size, 
 /* Waits are bounded: 0 in a timeout field means the default its comment names, SLW_NO_TIMEOUT none. */
 #define SLW_NO_TIMEOUT UINT64_MAX
 
-/* A cancel token: one side requests, the other polls, at least every 50 ms in every wait of the library. A call whose token
-   is requested ends with SLW_E_CANCELLED. It must outlive the calls it was given to. */
+/* A cancel token: one side requests, the other polls, at least every 50 ms in every wait of the library. A call whose
+   token is requested ends with SLW_E_CANCELLED. It must outlive the calls it was given to. */
 typedef struct slw_cancel slw_cancel;
 
 SLW_API SLW_MUST_CHECK slw_code slw_cancel_create(const slw_allocator *allocator, slw_cancel **out, slw_error *err);
-SLW_API void slw_cancel_request(slw_cancel *token);            /* any thread, also from a signal handler; for good */
-SLW_API int slw_cancel_requested(const slw_cancel *token);     /* 0 for NULL */
-SLW_API void slw_cancel_release(slw_cancel **token);           /* accepts a pointer to NULL */
+SLW_API void slw_cancel_request(slw_cancel *token);        /* any thread, also from a signal handler; for good */
+SLW_API int slw_cancel_requested(const slw_cancel *token); /* 0 for NULL */
+SLW_API void slw_cancel_release(slw_cancel **token);       /* accepts a pointer to NULL */
 
 SLW_END_DECLS
 #endif

@@ -3,28 +3,28 @@
 #ifndef SLIPWAY_LIMITS_H
 #define SLIPWAY_LIMITS_H
 
-#define SLW_LIMIT_MANIFEST_BYTES 16777216u          /* artifact_manifest.json, written and read */
-#define SLW_LIMIT_ENTRY_FILES 65536u                /* files of one entry */
-#define SLW_LIMIT_ENTRY_BYTES 68719476736ull        /* bytes of one entry */
-#define SLW_LIMIT_PATH_BYTES 4096u                  /* a payload path */
-#define SLW_LIMIT_TREE_DEPTH 1000u                  /* directories below a slot: 700 must pass, 1,100 must not */
-#define SLW_LIMIT_REQUIRED_FILES 4096u
-#define SLW_LIMIT_COMPONENTS 32u                    /* of a toolchain identity in the default domain */
+#define SLW_LIMIT_MANIFEST_BYTES       16777216u      /* artifact_manifest.json, written and read */
+#define SLW_LIMIT_ENTRY_FILES          65536u         /* files of one entry */
+#define SLW_LIMIT_ENTRY_BYTES          68719476736ull /* bytes of one entry */
+#define SLW_LIMIT_PATH_BYTES           4096u          /* a payload path */
+#define SLW_LIMIT_TREE_DEPTH           1000u          /* directories below a slot: 700 must pass, 1,100 must not */
+#define SLW_LIMIT_REQUIRED_FILES       4096u
+#define SLW_LIMIT_COMPONENTS           32u /* of a toolchain identity in the default domain */
 #define SLW_LIMIT_COMPONENT_NAME_BYTES 64u
-#define SLW_LIMIT_RECORD_DEPTH 512u                 /* of a typed record; 256 must pass */
-#define SLW_LIMIT_RECORD_BYTES 67108864u            /* encoded */
-#define SLW_LIMIT_JSON_BYTES 16777216u
-#define SLW_LIMIT_JSON_DEPTH 2048u                  /* a record nests three JSON levels each */
-#define SLW_LIMIT_JSON_VALUES 1048576u
-#define SLW_LIMIT_SOURCE_BYTES 67108864u            /* one source file */
-#define SLW_LIMIT_TREE_FILES 262144u                /* files of one identity tree or include root */
-#define SLW_LIMIT_BINARY_BYTES 1073741824u          /* a launch binary */
-#define SLW_LIMIT_ELF_SECTIONS 65536u
-#define SLW_LIMIT_KERNELS 4096u                     /* of one binary */
-#define SLW_LIMIT_PARAMETERS 64u                    /* of one host kernel */
-#define SLW_LIMIT_KERNEL_NAME_BYTES 128u            /* of a host kernel, with the NUL */
-#define SLW_LIMIT_DIAGNOSTICS_BYTES 1048576u        /* of a child's output kept */
-#define SLW_LIMIT_SYMLINKS 40u
-#define SLW_LIMIT_HELD_LOCKS 256u                   /* locks and other fork-closed descriptors at one time, per process */
+#define SLW_LIMIT_RECORD_DEPTH         512u      /* of a typed record; 256 must pass */
+#define SLW_LIMIT_RECORD_BYTES         67108864u /* encoded */
+#define SLW_LIMIT_JSON_BYTES           16777216u
+#define SLW_LIMIT_JSON_DEPTH           2048u /* a record nests three JSON levels each */
+#define SLW_LIMIT_JSON_VALUES          1048576u
+#define SLW_LIMIT_SOURCE_BYTES         67108864u   /* one source file */
+#define SLW_LIMIT_TREE_FILES           262144u     /* files of one identity tree or include root */
+#define SLW_LIMIT_BINARY_BYTES         1073741824u /* a launch binary */
+#define SLW_LIMIT_ELF_SECTIONS         65536u
+#define SLW_LIMIT_KERNELS              4096u    /* of one binary */
+#define SLW_LIMIT_PARAMETERS           64u      /* of one host kernel */
+#define SLW_LIMIT_KERNEL_NAME_BYTES    128u     /* of a host kernel, with the NUL */
+#define SLW_LIMIT_DIAGNOSTICS_BYTES    1048576u /* of a child's output kept */
+#define SLW_LIMIT_SYMLINKS             40u
+#define SLW_LIMIT_HELD_LOCKS           256u /* locks and other fork-closed descriptors at one time, per process */
 
 #endif

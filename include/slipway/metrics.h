@@ -34,8 +34,8 @@ typedef struct slw_event {
     const slw_error *error; /* NULL when code is SLW_OK */
 } slw_event;
 
-/* Called on the thread of the transition, after it, with no lock of the library's held. The event and its strings end with
-   the call. It may use the library. */
+/* Called on the thread of the transition, after it, with no lock of the library's held. The event and its strings end
+   with the call. It may use the library. */
 typedef void (*slw_listener)(void *context, const slw_event *event);
 
 typedef struct slw_metrics_options {
@@ -44,23 +44,24 @@ typedef struct slw_metrics_options {
     slw_listener listener; /* NULL: counters only */
     void *context;
 } slw_metrics_options;
-#define SLW_METRICS_OPTIONS_INIT                                                                                   \
-    {                                                                                                              \
-        sizeof(slw_metrics_options), SLW_ALLOCATOR_INIT, NULL, NULL                                                \
-    }
+#define SLW_METRICS_OPTIONS_INIT                                                                                       \
+    { sizeof(slw_metrics_options), SLW_ALLOCATOR_INIT, NULL, NULL }
 
 /* Threads: shared by all. Reference-counted: stores, compilers and handles keep it alive. */
-SLW_API SLW_MUST_CHECK slw_code slw_metrics_create(const slw_metrics_options *options, slw_metrics **out, slw_error *err);
+SLW_API SLW_MUST_CHECK slw_code slw_metrics_create(const slw_metrics_options *options, slw_metrics **out,
+                                                   slw_error *err);
 SLW_API void slw_metrics_release(slw_metrics **metrics);
 
-/* Canonical JSON: per phase, backend and target: count, outcomes, bytes, total and a power-of-two histogram of durations in
-   ns; hit ratio; creation to first launch. A consistent copy; nothing is reset. `out` untouched on failure. */
+/* Canonical JSON: per phase, backend and target: count, outcomes, bytes, total and a power-of-two histogram of
+   durations in ns; hit ratio; creation to first launch. A consistent copy; nothing is reset. `out` untouched on
+   failure. */
 SLW_API SLW_MUST_CHECK slw_code slw_metrics_snapshot(const slw_metrics *metrics, slw_text *out, slw_error *err);
 
-#define SLW_EXPORT_JSON 0
+#define SLW_EXPORT_JSON        0
 #define SLW_EXPORT_OPENMETRICS 1 /* SLW_E_UNSUPPORTED in this version */
-#define SLW_EXPORT_TRACE 2       /* SLW_E_UNSUPPORTED in this version */
-SLW_API SLW_MUST_CHECK slw_code slw_metrics_export(const slw_metrics *metrics, int format, slw_text *out, slw_error *err);
+#define SLW_EXPORT_TRACE       2 /* SLW_E_UNSUPPORTED in this version */
+SLW_API SLW_MUST_CHECK slw_code slw_metrics_export(const slw_metrics *metrics, int format, slw_text *out,
+                                                   slw_error *err);
 
 SLW_END_DECLS
 #endif

@@ -1,9 +1,8 @@
 /* slipway: from a content-addressed cache to a launch, a type for every step.  Everything, by task:
  *
- *   errors, codes                      <slipway/error.h>      memory      <slipway/alloc.h>    limits  <slipway/limits.h>
- *   what an artifact is called         <slipway/record.h>  <slipway/identity.h>  <slipway/key.h>
- *   where it is kept                   <slipway/store.h>
- *   Cached -> Hydrated -> DeviceLoaded -> Launchable          <slipway/phases.h>
+ *   errors, codes                      <slipway/error.h>      memory      <slipway/alloc.h>    limits
+ * <slipway/limits.h> what an artifact is called         <slipway/record.h>  <slipway/identity.h>  <slipway/key.h> where
+ * it is kept                   <slipway/store.h> Cached -> Hydrated -> DeviceLoaded -> Launchable <slipway/phases.h>
  *   what a launch must know            <slipway/contract.h>
  *   compile on a miss                  <slipway/compile.h>
  *   devices                            <slipway/device.h>

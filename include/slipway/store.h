@@ -3,8 +3,8 @@
  *     <root>/artifacts/<environment>/<key>/<spec>/<state>/    payload + artifact_manifest.json, published whole
  *     <root>/locks/<key>.lock                                 persistent
  *
- * A lookup never writes and takes no lock. A build runs outside the root, under the key's lock; a usable private build is
- * never lost to a storage failure. docs/architecture.md has the protocol; src/store/publish.c is it, in order. */
+ * A lookup never writes and takes no lock. A build runs outside the root, under the key's lock; a usable private build
+ * is never lost to a storage failure. docs/architecture.md has the protocol; src/store/publish.c is it, in order. */
 #ifndef SLIPWAY_STORE_H
 #define SLIPWAY_STORE_H
 
@@ -16,24 +16,24 @@ typedef struct slw_store slw_store;
 typedef struct slw_metrics slw_metrics; /* <slipway/metrics.h> */
 
 /* When the tree of an entry is judged. */
-#define SLW_VERIFY_FULL 0   /* every byte at lookup */
+#define SLW_VERIFY_FULL   0 /* every byte at lookup */
 #define SLW_VERIFY_ON_MAP 1 /* names, sizes, modes and manifest at lookup; a payload's digest when it is read */
-#define SLW_VERIFY_MEMO 2   /* SLW_E_UNSUPPORTED in this version */
+#define SLW_VERIFY_MEMO   2 /* SLW_E_UNSUPPORTED in this version */
 
-#define SLW_DURABILITY_FULL 0
+#define SLW_DURABILITY_FULL  0
 #define SLW_DURABILITY_BATCH 1 /* SLW_E_UNSUPPORTED in this version */
-#define SLW_DURABILITY_NONE 2  /* SLW_E_UNSUPPORTED in this version */
+#define SLW_DURABILITY_NONE  2 /* SLW_E_UNSUPPORTED in this version */
 
 typedef struct slw_store_options {
     uint32_t size;
     slw_allocator allocator;
-    const char *root;         /* required; need not exist */
-    const char *private_root; /* where builds run; NULL: hits only, a needed build is STORAGE, NO_PRIVATE_ROOT */
-    const char *domain;       /* NULL = SLW_DOMAIN_DEFAULT; keys of another domain are USAGE */
-    int read_only;            /* no lock, no write, no directory under the root; a miss builds privately */
-    int trust_root;           /* the trust rule is off for the root and all below it */
-    int verify;               /* SLW_VERIFY_… */
-    int durability;           /* SLW_DURABILITY_… */
+    const char *root;             /* required; need not exist */
+    const char *private_root;     /* where builds run; NULL: hits only, a needed build is STORAGE, NO_PRIVATE_ROOT */
+    const char *domain;           /* NULL = SLW_DOMAIN_DEFAULT; keys of another domain are USAGE */
+    int read_only;                /* no lock, no write, no directory under the root; a miss builds privately */
+    int trust_root;               /* the trust rule is off for the root and all below it */
+    int verify;                   /* SLW_VERIFY_… */
+    int durability;               /* SLW_DURABILITY_… */
     const uint32_t *trusted_uids; /* owners trusted beside the effective uid and 0 */
     size_t trusted_uid_count;
     uint64_t lock_timeout_ns;  /* 0: the builder's time-out and 60 s */
@@ -49,16 +49,16 @@ typedef struct slw_store_options {
     const char *const *layers;
     size_t layer_count;
 } slw_store_options;
-#define SLW_STORE_OPTIONS_INIT                                                                                     \
-    {                                                                                                              \
-        sizeof(slw_store_options), SLW_ALLOCATOR_INIT, NULL, NULL, NULL, 0, 0, SLW_VERIFY_FULL, SLW_DURABILITY_FULL, NULL, 0, \
-            0, 0, NULL, 0, 0, NULL, 0, 0, 0, 0, NULL, 0                                                            \
+#define SLW_STORE_OPTIONS_INIT                                                                                         \
+    {                                                                                                                  \
+        sizeof(slw_store_options), SLW_ALLOCATOR_INIT, NULL, NULL, NULL, 0, 0, SLW_VERIFY_FULL, SLW_DURABILITY_FULL,   \
+            NULL, 0, 0, 0, NULL, 0, 0, NULL, 0, 0, 0, 0, NULL, 0                                                       \
     }
 
 /* Opens a store; the root and the private root are resolved once, here. Nothing is written.
-   Failure: `out` untouched. USAGE: bad option, private_root is or lies in the root. STORAGE, reason UNTRUSTED: the root is
-   writable by group or others, or owned by nobody trusted. UNSUPPORTED: an option of a later version.
-   Threads: the store may be shared by all. */
+   Failure: `out` untouched. USAGE: bad option, private_root is or lies in the root. STORAGE, reason UNTRUSTED: the root
+   is writable by group or others, or owned by nobody trusted. UNSUPPORTED: an option of a later version. Threads: the
+   store may be shared by all. */
 SLW_API SLW_MUST_CHECK slw_code slw_store_open(const slw_store_options *options, slw_store **out, slw_error *err);
 /* Drops the caller's reference; what was made from the store stays usable. Accepts a pointer to NULL. */
 SLW_API void slw_store_close(slw_store **store);
@@ -79,18 +79,16 @@ typedef struct slw_builder {
     /* Fills `directory`. Any code but SLW_OK ends the request with that code and the builder's error record, for every
        waiter. Called without any lock of the library's own held, but under the key's file lock. */
     slw_code (*build)(void *context, const slw_build_context *build, slw_error *err);
-    /* Called after a successful build and before anything is published; NULL: always publish. Any code but SLW_OK makes the
-       result PRIVATE with no failure, its reason taken from the record (TOOLCHAIN_CHANGED, HEADER_OUTSIDE, …). */
+    /* Called after a successful build and before anything is published; NULL: always publish. Any code but SLW_OK makes
+       the result PRIVATE with no failure, its reason taken from the record (TOOLCHAIN_CHANGED, HEADER_OUTSIDE, …). */
     slw_code (*confirm)(void *context, const slw_build_context *build, slw_error *err);
     void (*release_value)(void *context, void *value); /* for the value; NULL: nothing to do */
-    uint64_t timeout_ns;   /* 0: the store's build_timeout_ns */
+    uint64_t timeout_ns;                               /* 0: the store's build_timeout_ns */
     const char *directory; /* use the files of this directory in place instead of a fresh one; never changed or removed.
                               `build` may then be NULL */
 } slw_builder;
-#define SLW_BUILDER_INIT                                                                                           \
-    {                                                                                                              \
-        sizeof(slw_builder), NULL, NULL, NULL, NULL, 0, NULL                                                       \
-    }
+#define SLW_BUILDER_INIT                                                                                               \
+    { sizeof(slw_builder), NULL, NULL, NULL, NULL, 0, NULL }
 
 typedef enum slw_disposition { SLW_HIT = 0, SLW_PUBLISHED = 1, SLW_PRIVATE = 2 } slw_disposition;
 typedef enum slw_build_failure {
@@ -100,8 +98,8 @@ typedef enum slw_build_failure {
     SLW_FAILURE_LOCK = 3,
     SLW_FAILURE_PUBLICATION = 4
 } slw_build_failure;
-SLW_API const char *slw_disposition_name(slw_disposition disposition);    /* "HIT", … */
-SLW_API const char *slw_build_failure_name(slw_build_failure failure);    /* "INVALID", …; NULL for NONE */
+SLW_API const char *slw_disposition_name(slw_disposition disposition); /* "HIT", … */
+SLW_API const char *slw_build_failure_name(slw_build_failure failure); /* "INVALID", …; NULL for NONE */
 
 /* What a request did. It owns the private directory of a build (shared with the handle when PRIVATE) and the builder's
    value: release it with slw_build_report_release. Without a report both go at once, or with the last handle. */
@@ -109,7 +107,7 @@ typedef struct slw_build_report {
     uint32_t size;
     slw_disposition disposition;
     slw_build_failure failure;
-    int coalesced;                 /* 1: another caller of this process did the work */
+    int coalesced; /* 1: another caller of this process did the work */
     uint64_t lookup_ns;
     uint64_t lock_wait_ns;
     uint64_t build_ns;
@@ -119,10 +117,8 @@ typedef struct slw_build_report {
     void *owned_;                  /* the library's */
     char reason[512];              /* why PRIVATE; "" otherwise */
 } slw_build_report;
-#define SLW_BUILD_REPORT_INIT                                                                                      \
-    {                                                                                                              \
-        sizeof(slw_build_report), SLW_HIT, SLW_FAILURE_NONE, 0, 0, 0, 0, 0, NULL, NULL, NULL, ""                   \
-    }
+#define SLW_BUILD_REPORT_INIT                                                                                          \
+    { sizeof(slw_build_report), SLW_HIT, SLW_FAILURE_NONE, 0, 0, 0, 0, 0, NULL, NULL, NULL, "" }
 SLW_API void slw_build_report_release(slw_build_report *report);
 
 /* Enumeration, for ls and verify: one callback a slot, in path order, nothing written, no lock. Under SLW_VERIFY_FULL
@@ -139,7 +135,7 @@ typedef struct slw_slot_info {
     const char *directory;  /* information, not a lease */
     uint64_t size_bytes;    /* of the payload */
     uint64_t files;
-    uint64_t last_used_ns;  /* since 1970; 0: not known */
+    uint64_t last_used_ns; /* since 1970; 0: not known */
 } slw_slot_info;
 typedef slw_code (*slw_slot_visitor)(void *context, const slw_slot_info *slot); /* not SLW_OK: stop, pass it on */
 SLW_API SLW_MUST_CHECK slw_code slw_store_visit(slw_store *store, int full, slw_slot_visitor visitor, void *context,

@@ -1,1 +1,1 @@
-pub const tests: []const []const u8 = &.{"test_requests"};
+pub const tests: []const []const u8 = &.{ "test_requests", "test_run" };

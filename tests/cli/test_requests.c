@@ -1,4 +1,5 @@
-/* lookup, put, get, digest, verify, ls, show: documents, codes and exit statuses are a contract (reference: the command's page). */
+/* lookup, put, get, digest, verify, ls, show: documents, codes and exit statuses are a contract (reference: the
+ * command's page). */
 #include "command.h"
 
 #include <stdio.h>
@@ -7,30 +8,32 @@
 #include <unistd.h>
 
 #define ENVIRONMENT "85ccb682c235f801a3ac733c44c4e76cb5f018ce4a7ff8db70fbadbccc4cc3d7"
-#define KEY "df9fd1a81a2fd4d068567d456ae70374786ba88cc5565e95fa1fbd4ec41c51e6"
-#define SPEC "ee13741bac893dda0f168359dd97bb105ddf4750706322c60210d0136075bdca"
-#define SLOT "artifacts/" ENVIRONMENT "/" KEY "/" SPEC "/generated"
+#define KEY         "df9fd1a81a2fd4d068567d456ae70374786ba88cc5565e95fa1fbd4ec41c51e6"
+#define SPEC        "ee13741bac893dda0f168359dd97bb105ddf4750706322c60210d0136075bdca"
+#define SLOT        "artifacts/" ENVIRONMENT "/" KEY "/" SPEC "/generated"
 
-static const char components[] = "{\"pypto\":\"d5f6bcdda57432dbb76780fb8e74ffea3f65a3222d5cd9a4daac28c2e88f1569\","
-                                 "\"runtime\":\"8b27bd9b7cac86b6302be2639d259fbcd321b2f2d69a4b22000832f1917b24b2\","
-                                 "\"pto_isa\":\"83508f9effdaedc6067a56dd4dcce0a6061576a4039cdd791b2d69abcd4e05ef\","
-                                 "\"ptoas\":\"3be107781ec6daf01456dd60fd0b316a6fe407d884a1fdffea80b0a63c44baae\","
-                                 "\"device_toolchain\":\"b28d53a483efa2f1b4b4327ce879e253f52c4e6c2292ca0b51ef1a77944600eb\"}";
+static const char components[] =
+    "{\"pypto\":\"d5f6bcdda57432dbb76780fb8e74ffea3f65a3222d5cd9a4daac28c2e88f1569\","
+    "\"runtime\":\"8b27bd9b7cac86b6302be2639d259fbcd321b2f2d69a4b22000832f1917b24b2\","
+    "\"pto_isa\":\"83508f9effdaedc6067a56dd4dcce0a6061576a4039cdd791b2d69abcd4e05ef\","
+    "\"ptoas\":\"3be107781ec6daf01456dd60fd0b316a6fe407d884a1fdffea80b0a63c44baae\","
+    "\"device_toolchain\":\"b28d53a483efa2f1b4b4327ce879e253f52c4e6c2292ca0b51ef1a77944600eb\"}";
 
 static const char *scratch, *store, *request_path;
 
 static void write_request(const char *source_digest, const char *files, const char *more) {
     char text[4096];
     snprintf(text, sizeof text,
-             "{\"components\":%s,\"source\":\"%s\",\"specialization\":\"b0451d8685d8be1eeea24dc98dea37b9e0c715f192dc418ac151cdc399acf515\","
+             "{\"components\":%s,\"source\":\"%s\",\"specialization\":"
+             "\"b0451d8685d8be1eeea24dc98dea37b9e0c715f192dc418ac151cdc399acf515\","
              "\"state\":\"generated\",\"build_kind\":\"single_chip\",\"required_files\":%s%s}",
              components, source_digest, files, more);
     slt_write_file(request_path, text, strlen(text), 0644);
 }
 
 #define FIXTURE_SOURCE "9a9d8ceb53d72ca4a4920583d2e00acbc3d7dfcd743924bb6ff29bd11b9eda67"
-#define OTHER_SOURCE "5d40fe831521eb7f2f1581f3f4131651930bca78203420c8e2575f168e14bd05"
-#define FIXTURE_FILES "[\"kernel/source.pto\",\"kernel_config.py\"]"
+#define OTHER_SOURCE   "5d40fe831521eb7f2f1581f3f4131651930bca78203420c8e2575f168e14bd05"
+#define FIXTURE_FILES  "[\"kernel/source.pto\",\"kernel_config.py\"]"
 
 static void set_up(void) {
     scratch = slt_scratch();
@@ -105,9 +108,12 @@ END_TEST
 
 /* put publishes the same bytes that the real store has; a second put hits; get copies them out. */
 START_TEST(put_then_get) {
-    const char *files = slt_path(scratch, "files", NULL), *fresh = slt_path(scratch, "fresh", NULL), *dest = slt_path(scratch, "dest", NULL);
-    slt_shell("mkdir -p %s/kernel && cp %s/%s/kernel/source.pto %s/kernel/ && cp %s/%s/kernel_config.py %s/", files, store, SLOT, files, store, SLOT, files);
-    command_result r = command_run(scratch, "put %s %s --domain pypto.identity --cache %s --json", request_path, files, fresh);
+    const char *files = slt_path(scratch, "files", NULL), *fresh = slt_path(scratch, "fresh", NULL),
+               *dest = slt_path(scratch, "dest", NULL);
+    slt_shell("mkdir -p %s/kernel && cp %s/%s/kernel/source.pto %s/kernel/ && cp %s/%s/kernel_config.py %s/", files,
+              store, SLOT, files, store, SLOT, files);
+    command_result r =
+        command_run(scratch, "put %s %s --domain pypto.identity --cache %s --json", request_path, files, fresh);
     ck_assert_msg(r.status == 0, "%d %s %s", r.status, r.out, r.err);
     ck_assert_str_eq(command_text(r.json, "disposition"), "PUBLISHED");
     ck_assert_ptr_null(command_text(r.json, "failure"));
@@ -138,7 +144,8 @@ END_TEST
 START_TEST(put_refuses) {
     const char *files = slt_path(scratch, "files", NULL);
     slt_shell("mkdir -p %s/kernel && echo x >%s/kernel/source.pto", files, files);
-    command_result r = command_run(scratch, "put %s %s --domain pypto.identity --cache %s --read-only --json", request_path, files, store);
+    command_result r = command_run(scratch, "put %s %s --domain pypto.identity --cache %s --read-only --json",
+                                   request_path, files, store);
     ck_assert_int_eq(r.status, 2);
     ck_assert_str_eq(command_text(r.json, "error.code"), "USAGE");
     command_free(&r);
@@ -154,7 +161,8 @@ START_TEST(put_private_statuses) {
     const char *files = slt_path(scratch, "files", NULL);
     slt_shell("mkdir -p %s/kernel && echo x >%s/kernel/source.pto && echo y >%s/kernel_config.py", files, files, files);
     slt_write_file(slt_path(store, SLOT, "unlisted", NULL), "x", 1, 0600);
-    command_result r = command_run(scratch, "put %s %s --domain pypto.identity --cache %s --json", request_path, files, store);
+    command_result r =
+        command_run(scratch, "put %s %s --domain pypto.identity --cache %s --json", request_path, files, store);
     ck_assert_int_eq(r.status, 1);
     ck_assert_str_eq(command_text(r.json, "disposition"), "PRIVATE");
     ck_assert_str_eq(command_text(r.json, "failure"), "INVALID");
@@ -173,7 +181,8 @@ START_TEST(digest_of_a_record) {
     command_result r = command_run(scratch, "digest %s --domain pypto.identity --json", request_path);
     ck_assert_int_eq(r.status, 0);
     ck_assert_str_eq(command_text(r.json, "encoded"), "[\"pypto.identity\",1,[\"none\"]]");
-    ck_assert_str_eq(command_text(r.json, "sha256"), "1e1e02c6a8c8a6bca1bc4f83e0ab0b8a4373b5f5442012765b47fc917a41a829");
+    ck_assert_str_eq(command_text(r.json, "sha256"),
+                     "1e1e02c6a8c8a6bca1bc4f83e0ab0b8a4373b5f5442012765b47fc917a41a829");
     command_free(&r);
     r = command_run(scratch, "digest %s", request_path);
     ck_assert_ptr_nonnull(strstr(r.out, "[\"slipway.identity\",1,[\"none\"]]\n"));
@@ -228,7 +237,16 @@ START_TEST(show_an_entry) {
 END_TEST
 
 START_TEST(usage) {
-    static const char *const lines[] = {"", "nonsense", "ls extra", "lookup", "ls --no-such", "ls --cache", "ls --cache a --cache b", "ls --probe", "ls --json=1", "verify --verify sometimes"};
+    static const char *const lines[] = {"",
+                                        "nonsense",
+                                        "ls extra",
+                                        "lookup",
+                                        "ls --no-such",
+                                        "ls --cache",
+                                        "ls --cache a --cache b",
+                                        "ls --probe",
+                                        "ls --json=1",
+                                        "verify --verify sometimes"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         command_result r = command_run(scratch, "%s --json", lines[i]);
         ck_assert_msg(r.status == 2, "\"%s\": %d %s", lines[i], r.status, r.err);

@@ -41,7 +41,8 @@ static void check_saxpy(struct json_object *json) {
     }
 }
 
-/* Cold: a miss, two stages, published. Hot: a hit, no stage, the same key and results; also where PATH leads nowhere. */
+/* Cold: a miss, two stages, published. Hot: a hit, no stage, the same key and results; also where PATH leads nowhere.
+ */
 START_TEST(cold_then_hot) {
     command_result cold = command_run(scratch, "run %s/saxpy.c %s " SAXPY, sources, places);
     ck_assert_msg(cold.status == 0 && cold.json != NULL, "%d %s %s", cold.status, cold.out, cold.err);
@@ -87,10 +88,12 @@ START_TEST(hot_starts_no_process) {
         slt_skip("hot_starts_no_process", "ptrace is not allowed here");
         return;
     }
-    slt_shell("HOME=%s PATH=$PATH %s run %s/saxpy.c --cc /usr/bin/gcc %s " SAXPY " >%s/hot", scratch, traced, sources, places, scratch);
+    slt_shell("HOME=%s PATH=$PATH %s run %s/saxpy.c --cc /usr/bin/gcc %s " SAXPY " >%s/hot", scratch, traced, sources,
+              places, scratch);
     slt_shell("test $(grep -c 'execve.* = 0$' %s/trace) = 1", scratch);
     slt_shell("grep -q '\"disposition\":\"HIT\"' %s/hot", scratch);
-    slt_shell("HOME=%s PATH=/nonexistent %s run %s/saxpy.c --cc /usr/bin/gcc %s " SAXPY " >%s/hot", scratch, slipway, sources, places, scratch);
+    slt_shell("HOME=%s PATH=/nonexistent %s run %s/saxpy.c --cc /usr/bin/gcc %s " SAXPY " >%s/hot", scratch, slipway,
+              sources, places, scratch);
     slt_shell("grep -q '\"disposition\":\"HIT\"' %s/hot", scratch);
 }
 END_TEST
@@ -130,7 +133,9 @@ START_TEST(limits) {
         {"--grid 1 --block 0", "INVALID_LAUNCH", NULL, 0, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        command_result r = command_run(scratch, "run %s/saxpy.c %s %s --arg u64=0 --arg f32=2 --arg 'f32[1]=zero' --arg 'f32[1]=zero'", sources, places, cases[i].shape);
+        command_result r =
+            command_run(scratch, "run %s/saxpy.c %s %s --arg u64=0 --arg f32=2 --arg 'f32[1]=zero' --arg 'f32[1]=zero'",
+                        sources, places, cases[i].shape);
         ck_assert_msg(r.status == 1 && r.json != NULL, "%s: %d %s", cases[i].shape, r.status, r.err);
         ck_assert_str_eq(command_text(r.json, "error.code"), cases[i].code);
         if (cases[i].limit != 0) {
@@ -153,11 +158,25 @@ START_TEST(limits) {
 END_TEST
 
 START_TEST(bad_arguments) {
-    static const char *const bad[] = {"--arg f32", "--arg f99=1", "--arg u8=256", "--arg i8=-129", "--arg u32=-1", "--arg 'f32[0]=zero'", "--arg 'f32[x]=zero'",
-                                      "--arg 'f32[2]=rand:'", "--arg 'f32[2]=nonsense'", "--arg in:u32=1", "--arg 'f32[2]=const:'", "--grid 1,2,3,4", "--grid x", "--block -1", "--device gpu:x"};
+    static const char *const bad[] = {"--arg f32",
+                                      "--arg f99=1",
+                                      "--arg u8=256",
+                                      "--arg i8=-129",
+                                      "--arg u32=-1",
+                                      "--arg 'f32[0]=zero'",
+                                      "--arg 'f32[x]=zero'",
+                                      "--arg 'f32[2]=rand:'",
+                                      "--arg 'f32[2]=nonsense'",
+                                      "--arg in:u32=1",
+                                      "--arg 'f32[2]=const:'",
+                                      "--grid 1,2,3,4",
+                                      "--grid x",
+                                      "--block -1",
+                                      "--device gpu:x"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         command_result r = command_run(scratch, "run %s/saxpy.c %s %s", sources, places, bad[i]);
-        ck_assert_msg(r.status == 2 || (r.status == 3 && strstr(bad[i], "--device")), "%s: %d %s", bad[i], r.status, r.out);
+        ck_assert_msg(r.status == 2 || (r.status == 3 && strstr(bad[i], "--device")), "%s: %d %s", bad[i], r.status,
+                      r.out);
         command_free(&r);
     }
 }
@@ -176,13 +195,17 @@ START_TEST(expect_files_binary) {
     ck_assert_int_eq(r.status, 1);
     ck_assert_ptr_nonnull(r.json); /* standard output is still one document */
     command_free(&r);
-    r = command_run(scratch, "run %s/saxpy.c %s " SAXPY " --expect %s/wanted.json --tolerance 1e-5", sources, places, scratch);
+    r = command_run(scratch, "run %s/saxpy.c %s " SAXPY " --expect %s/wanted.json --tolerance 1e-5", sources, places,
+                    scratch);
     ck_assert_int_eq(r.status, 0);
     command_free(&r);
 
     const float x[4] = {1, 2, 3, 4};
     slt_write_file(slt_path(scratch, "x.bin", NULL), x, sizeof x, 0644);
-    r = command_run(scratch, "run %s/saxpy.c %s --block 4 --arg u64=4 --arg f32=10 --arg 'f32[4]=@%s/x.bin' --arg 'out:f32[4]=@>%s/y.bin'", sources, places, scratch, scratch);
+    r = command_run(
+        scratch,
+        "run %s/saxpy.c %s --block 4 --arg u64=4 --arg f32=10 --arg 'f32[4]=@%s/x.bin' --arg 'out:f32[4]=@>%s/y.bin'",
+        sources, places, scratch, scratch);
     ck_assert_msg(r.status == 0, "%s", r.out);
     ck_assert_str_eq(command_text(r.json, "results.0.file"), slt_path(scratch, "y.bin", NULL));
     size_t size = 0;
@@ -213,7 +236,8 @@ END_TEST
 /* A request that is not cacheable is compiled privately, and says which flag did it. */
 START_TEST(private_for_a_reason) {
     slt_write_file(slt_path(scratch, "extra.h", NULL), "\n", 1, 0644);
-    command_result r = command_run(scratch, "run %s/saxpy.c --flag -include --flag %s/extra.h %s " SAXPY, sources, scratch, places);
+    command_result r =
+        command_run(scratch, "run %s/saxpy.c --flag -include --flag %s/extra.h %s " SAXPY, sources, scratch, places);
     ck_assert_msg(r.status == 0, "%d %s %s", r.status, r.out, r.err);
     ck_assert_str_eq(command_text(r.json, "disposition"), "PRIVATE");
     ck_assert_ptr_nonnull(strstr(command_text(r.json, "reason"), "-include"));

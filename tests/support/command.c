@@ -39,8 +39,9 @@ command_result command_run(const char *home, const char *format, ...) {
     vsnprintf(arguments, sizeof arguments, format, rest);
     va_end(rest);
     const int used = snprintf(line, sizeof line,
-                              "unset SLIPWAY_CACHE_DIR SLIPWAY_CC XDG_CACHE_HOME; %s%s%s; '%s' %s >%s/out 2>%s/err", home ? "HOME='" : "unset HOME",
-                              home ? home : "", home ? "' export HOME" : "", command_path, arguments, scratch, scratch);
+                              "unset SLIPWAY_CACHE_DIR SLIPWAY_CC XDG_CACHE_HOME; %s%s%s; '%s' %s >%s/out 2>%s/err",
+                              home ? "HOME='" : "unset HOME", home ? home : "", home ? "' export HOME" : "",
+                              command_path, arguments, scratch, scratch);
     ck_assert_int_lt(used, (int)sizeof line);
     const int status = system(line);
     command_result result;
@@ -69,7 +70,8 @@ struct json_object *command_at(struct json_object *json, const char *path) {
             ck_assert_msg(index < json_object_array_length(json), "%s: no item %s", path, part);
             next = json_object_array_get_idx(json, index);
         } else {
-            ck_assert_msg(json_object_object_get_ex(json, part, &next), "%s: no member %s in %s", path, part, json_object_to_json_string(json));
+            ck_assert_msg(json_object_object_get_ex(json, part, &next), "%s: no member %s in %s", path, part,
+                          json_object_to_json_string(json));
         }
         json = next;
     }

@@ -16,8 +16,8 @@ typedef struct command_result {
     struct json_object *json; /* standard output, when it is one JSON document and nothing else; else NULL */
 } command_result;
 
-/* Runs `slipway ARGUMENTS` through /bin/sh, in an environment without any SLIPWAY_ or XDG_ variable, with HOME=home (NULL: unset) and
-   PATH as it is. */
+/* Runs `slipway ARGUMENTS` through /bin/sh, in an environment without any SLIPWAY_ or XDG_ variable, with HOME=home
+   (NULL: unset) and PATH as it is. */
 command_result command_run(const char *home, const char *format, ...) SLW_PRINTF(2, 3);
 void command_free(command_result *result);
 

@@ -138,7 +138,9 @@ void slt_shell(const char *format, ...) {
     ck_assert_msg(rc == 0, "%s: status %d", command, rc);
 }
 
-const char *slt_fixture(const char *relative) { return slt_path(tree, "tests/fixtures", relative, NULL); }
+const char *slt_fixture(const char *relative) {
+    return slt_path(tree, "tests/fixtures", relative, NULL);
+}
 
 int slt_open_descriptors(void) {
     DIR *d = opendir("/proc/self/fd");

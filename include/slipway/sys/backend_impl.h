@@ -1,7 +1,7 @@
 /* For those who write a backend. Weaker promise than the other headers: `abi` counts changes.
  *
- * A backend owns meaning: the ordered stages that make a binary, and pure functions from bytes to a launch contract. It never
- * sees a store or a driver. */
+ * A backend owns meaning: the ordered stages that make a binary, and pure functions from bytes to a launch contract. It
+ * never sees a store or a driver. */
 #ifndef SLIPWAY_SYS_BACKEND_IMPL_H
 #define SLIPWAY_SYS_BACKEND_IMPL_H
 
@@ -16,10 +16,10 @@ SLW_BEGIN_DECLS
 typedef struct slw_toolchain_request {
     uint32_t size;
     slw_allocator allocator;
-    const char *compiler;    /* as in slw_compiler_options */
+    const char *compiler; /* as in slw_compiler_options */
     const char *search_path;
     slw_memo *memo;
-    slw_identity *identity;  /* created by the caller, empty; sealed on return */
+    slw_identity *identity; /* created by the caller, empty; sealed on return */
     slw_cancel *cancel;
 } slw_toolchain_request;
 
@@ -31,7 +31,7 @@ typedef struct slw_compile_request {
     const slw_compile_options *options; /* never NULL */
     slw_bytes source_text;              /* read already; lives until the job is released */
     const char *source_name;
-    slw_identity *identity;             /* the compiler's, sealed; lends the memo for include roots */
+    slw_identity *identity; /* the compiler's, sealed; lends the memo for include roots */
 } slw_compile_request;
 
 typedef struct slw_stage {
@@ -68,12 +68,14 @@ typedef struct slw_backend_vtable {
     const char *(*job_target)(const void *job);
     /* NULL: cacheable; else why this request must stay private ("OPTION -fplugin=x"). */
     const char *(*job_private_reason)(const void *job);
-    /* What the source is (file, include roots) and what the request is (options, target) as records; the caller owns them. */
+    /* What the source is (file, include roots) and what the request is (options, target) as records; the caller owns
+     * them. */
     slw_code (*job_source_record)(void *job, slw_record **out, slw_error *err);
     slw_code (*job_option_record)(void *job, slw_record **out, slw_error *err);
     /* Runs stage `index`. COMPILE_FAILED with the compiler's words in err->diagnostics; TIMEOUT; CANCELLED. */
     slw_code (*job_run)(void *job, size_t index, const slw_stage_context *context, slw_error *err);
-    /* After the last stage: does everything the compiler read lie inside the key? Not OK: reason HEADER_OUTSIDE, path. */
+    /* After the last stage: does everything the compiler read lie inside the key? Not OK: reason HEADER_OUTSIDE, path.
+     */
     slw_code (*job_confirm)(void *job, const slw_stage_context *context, slw_error *err);
 
     /* Is this a binary of mine? By content. */

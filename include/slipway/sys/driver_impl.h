@@ -1,8 +1,8 @@
 /* For those who write a driver. Weaker promise than the other headers: `abi` counts changes.
  *
- * A driver owns process resources: symbol tables, contexts, modules, functions. It never sees a store or a compiler. Every
- * image it is given has been hashed, read and checked for target and limits. All calls may come from any thread at once
- * unless said otherwise; nothing is called with a lock of slipway's held that another driver call may need. */
+ * A driver owns process resources: symbol tables, contexts, modules, functions. It never sees a store or a compiler.
+ * Every image it is given has been hashed, read and checked for target and limits. All calls may come from any thread
+ * at once unless said otherwise; nothing is called with a lock of slipway's held that another driver call may need. */
 #ifndef SLIPWAY_SYS_DRIVER_IMPL_H
 #define SLIPWAY_SYS_DRIVER_IMPL_H
 
@@ -14,7 +14,7 @@ SLW_BEGIN_DECLS
 
 typedef struct slw_driver_image {
     uint32_t size;
-    slw_bytes bytes;    /* private, read-only; lives until load returns */
+    slw_bytes bytes; /* private, read-only; lives until load returns */
     slw_digest sha256;
     const slw_contract *contract; /* lives until unload has returned */
 } slw_driver_image;
@@ -41,7 +41,8 @@ typedef struct slw_driver_vtable {
     void (*examine)(const char *library, slw_driver_status *out);
     /* Opens one device. `state` untouched on failure. `info` is filled, size first, on success. */
     slw_code (*open)(const slw_device_options *options, void **state, slw_device_info *info, slw_error *err);
-    /* After every module was unloaded (not in a forked child: then `forked` is 1, memory is freed and nothing else done). */
+    /* After every module was unloaded (not in a forked child: then `forked` is 1, memory is freed and nothing else
+     * done). */
     void (*close)(void *state, int forked);
 
     /* Really loads. Reports in *at_fault 1 when the image is to blame (the failure is remembered), else 0. */
