@@ -36,8 +36,7 @@
 #define SLW_CONSUMES(handle) SLW_ATTR_(release_capability(handle)) SLW_ATTR_(try_acquire_capability(1, handle))
 #define SLW_ENDS(handle)     SLW_ATTR_(release_capability(handle))
 #define SLW_NEEDS(handle)    SLW_ATTR_(requires_capability(handle))
-/* On a function whose body the analysis should not judge: the two or three that move handles into and out of a table.
- */
+/* On a function whose body the analysis should not judge: those that move handles into and out of a table. */
 #define SLW_UNCHECKED SLW_ATTR_(no_thread_safety_analysis)
 
 #endif

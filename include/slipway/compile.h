@@ -43,8 +43,7 @@ SLW_API void slw_compiler_close(slw_compiler **compiler); /* accepts a pointer t
 SLW_API const char *slw_compiler_path(const slw_compiler *compiler);
 SLW_API const slw_identity *slw_compiler_identity(const slw_compiler *compiler);
 
-/* What is compiled. Either `path` (read now) or `text`; `name` is what errors and the entry call it (NULL: the file's).
- */
+/* What is compiled. Either `path` (read now) or `text`; `name` is for errors and the entry (NULL: the file's). */
 typedef struct slw_source {
     uint32_t size;
     const char *path;

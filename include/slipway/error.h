@@ -10,8 +10,7 @@
 
 SLW_BEGIN_DECLS
 
-/* Positive, never an enum: clang's phase analysis understands `rc`, `rc == SLW_OK` and `rc != SLW_OK` on a plain int.
- */
+/* Positive, never an enum: clang's phase analysis understands `rc`, `rc == SLW_OK`, `rc != SLW_OK` on a plain int. */
 typedef int slw_code;
 
 #define SLW_OK 0
@@ -55,7 +54,7 @@ typedef int slw_code;
 #define SLW_E_UNAVAILABLE 60 /* no driver library, or one without the symbols needed; `tried` lists the paths */
 #define SLW_E_STUB        61 /* the driver library is a link-time stub */
 #define SLW_E_NO_DEVICE   62
-#define SLW_E_FORKED      63 /* the object belongs to the process before a fork; memory is freed, nothing else is done */
+#define SLW_E_FORKED      63 /* the object belongs to the process before a fork; memory is freed, no more is done */
 #define SLW_E_LOST        64 /* a sticky error: every later call on this device is refused at once */
 #define SLW_E_DRIVER      65 /* any other answer of the driver; `raw_name`, `raw_code` */
 

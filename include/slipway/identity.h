@@ -33,8 +33,7 @@ typedef struct slw_memo_options {
     { sizeof(slw_memo_options), SLW_ALLOCATOR_INIT, NULL, 0 }
 
 /* Opens the memo (stat identity of a file -> its digest; what a compiler driver answered). A damaged file is dropped
-   and begun anew, never an error. Threads: a memo may be shared. Failure: `out` untouched; STORAGE, NO_MEMORY, USAGE.
- */
+   and begun anew, never an error. Threads: a memo may be shared. Failure: `out` untouched; STORAGE, NO_MEMORY. */
 SLW_API SLW_MUST_CHECK slw_code slw_memo_open(const slw_memo_options *options, slw_memo **out, slw_error *err);
 /* Writes what is new (atomically; a failure loses only speed) and releases. Accepts a pointer to NULL. */
 SLW_API void slw_memo_close(slw_memo **memo);
@@ -116,8 +115,7 @@ SLW_API SLW_MUST_CHECK slw_code slw_identity_get_cost(const slw_identity *identi
                                                       slw_error *err);
 
 /* The content digest of a tree by the same rules (used for declared include roots): absent roots are a recorded fact.
-   `identity` lends its memo and remembers the files for slw_identity_recheck; it may be sealed. Threads: one at a time.
- */
+   `identity` lends its memo and remembers the files for slw_identity_recheck; it may be sealed. Threads: any. */
 SLW_API SLW_MUST_CHECK slw_code slw_identity_digest_tree(slw_identity *identity, const char *path, slw_digest *out,
                                                          slw_error *err);
 

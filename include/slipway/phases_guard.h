@@ -29,8 +29,9 @@
     _Generic((hydrated), slw_hydrated *: SLW_PICK_(slw_hydrated_share, slw_hydrated, out),                         \
              const slw_hydrated *: SLW_PICK_(slw_hydrated_share, slw_hydrated, out))((hydrated), (out), (err))
 #define slw_device_loaded_share(loaded, out, err)                                                                      \
-    _Generic((loaded), slw_device_loaded *: SLW_PICK_(slw_device_loaded_share, slw_device_loaded, out),            \
-             const slw_device_loaded *: SLW_PICK_(slw_device_loaded_share, slw_device_loaded, out))((loaded), (out), (err))
+    _Generic((loaded), slw_device_loaded *: SLW_PICK_(slw_device_loaded_share, slw_device_loaded, out),                \
+             const slw_device_loaded *: SLW_PICK_(slw_device_loaded_share, slw_device_loaded, out))(                   \
+        (loaded), (out), (err))
 #define slw_launchable_share(launchable, out, err)                                                                     \
     _Generic((launchable), slw_launchable *: SLW_PICK_(slw_launchable_share, slw_launchable, out),                 \
              const slw_launchable *: SLW_PICK_(slw_launchable_share, slw_launchable, out))((launchable), (out), (err))

@@ -34,8 +34,7 @@ SLW_API SLW_MUST_CHECK slw_code slw_record_float(const slw_allocator *allocator,
    else that is not UTF-8 is refused; use slw_record_os_string for names of the file system. */
 SLW_API SLW_MUST_CHECK slw_code slw_record_string(const slw_allocator *allocator, slw_bytes wtf8, slw_record **out,
                                                   slw_error *err);
-/* A name of the file system: a byte b that is not part of valid UTF-8 becomes U+DC00+b. Never refused for its content.
- */
+/* A name of the file system: a byte b that is not part of valid UTF-8 becomes U+DC00+b. Never refused. */
 SLW_API SLW_MUST_CHECK slw_code slw_record_os_string(const slw_allocator *allocator, slw_bytes raw, slw_record **out,
                                                      slw_error *err);
 SLW_API SLW_MUST_CHECK slw_code slw_record_bytes(const slw_allocator *allocator, slw_bytes bytes, slw_record **out,
