@@ -7,11 +7,11 @@
 #include "file.h"
 #include "memory.h"
 
-#define CACHE_PATH "/etc/ld.so.cache"
+#define CACHE_PATH      "/etc/ld.so.cache"
 #define CACHE_BYTES_MAX (64u * 1024u * 1024u)
-#define PRELOAD_PATH "/etc/ld.so.preload"
+#define PRELOAD_PATH    "/etc/ld.so.preload"
 #define SMALL_BYTES_MAX 65536u
-#define MUSL_DIRS "/lib:/usr/local/lib:/usr/lib"
+#define MUSL_DIRS       "/lib:/usr/local/lib:/usr/lib"
 
 /* Loaded already under this name? The loader compares what was asked for, and what a library calls itself. */
 static int is_loaded(const slwi_closure *closure, const char *name) {
@@ -23,7 +23,8 @@ static int is_loaded(const slwi_closure *closure, const char *name) {
     return 0;
 }
 
-/* Under musl the C library, the loader and the names of its parts are one file, which is a member as the interpreter. */
+/* Under musl the C library, the loader and the names of its parts are one file, which is a member as the
+   interpreter. */
 static int is_musl_itself(const char *name) {
     static const char *const parts[] = {"c", "pthread", "rt", "m", "dl", "util", "xnet", NULL};
     if (strncmp(name, "ld-musl-", 8) == 0) return 1;
@@ -40,7 +41,8 @@ static slw_code load(slwi_closure_work *work, size_t asker, const char *name, sl
     if (is_loaded(work->closure, name) || (work->musl && is_musl_itself(name))) return SLW_OK;
     const slw_code rc = slwi_closure_find(work, asker, name, &found, err);
     if (rc != SLW_OK || found) return rc;
-    return slwi_gather_fail(work->gather, err, work->closure->members[asker].found, "its library %s was not found", name);
+    return slwi_gather_fail(work->gather, err, work->closure->members[asker].found, "its library %s was not found",
+                            name);
 }
 
 /* Libraries in the loader's order: the program's own first, then those of each library in turn. */
@@ -56,20 +58,27 @@ static slw_code load_all(slwi_closure_work *work, slw_error *err) {
     return rc;
 }
 
-/* A small file of the loader's own configuration; *text is "" where there is none. */
-static slw_code read_small(slwi_closure_work *work, const char *path, size_t limit, slwi_buffer *out, slw_error *err) {
-    slw_error ignored = SLW_ERROR_INIT;
+/* A small file of the loader's own configuration; nothing in `out` where there is none. *ok 0: put down as a failure. */
+static slw_code read_small(slwi_closure_work *work, const char *path, size_t limit, slwi_buffer *out, int *ok,
+                           slw_error *err) {
+    slw_error why = SLW_ERROR_INIT;
+    *ok = 1;
     slwi_buffer_init(out, &work->gather->allocator, limit);
-    const slw_code rc = slwi_read_file(path, out, &ignored);
-    if (rc != SLW_OK) slwi_buffer_free(out);
-    return rc == SLW_E_NO_MEMORY ? slwi_fail_memory(err, limit) : SLW_OK;
+    const slw_code rc = slwi_read_file(path, out, &why);
+    if (rc == SLW_OK) return rc;
+    slwi_buffer_free(out);
+    if (rc == SLW_E_NO_MEMORY) return slwi_fail_memory(err, limit);
+    if (rc == SLW_E_STORAGE && slwi_gather_means_absent((int)why.raw_code)) return SLW_OK;
+    *ok = 0;
+    return slwi_gather_fail(work->gather, err, path, "cannot be read (%s)", why.message);
 }
 
 static slw_code open_cache(slwi_closure_work *work, slw_error *err) {
     slwi_gather *gather = work->gather;
+    int ok = 0;
     if (!gather->ld_cache_read) {
-        const slw_code rc = read_small(work, CACHE_PATH, CACHE_BYTES_MAX, &gather->ld_cache, err);
-        if (rc != SLW_OK) return rc;
+        const slw_code rc = read_small(work, CACHE_PATH, CACHE_BYTES_MAX, &gather->ld_cache, &ok, err);
+        if (rc != SLW_OK || !ok) return rc;
         gather->ld_cache_read = 1;
     }
     const slw_bytes file = {gather->ld_cache.data, gather->ld_cache.size};
@@ -80,7 +89,8 @@ static slw_code open_cache(slwi_closure_work *work, slw_error *err) {
 /* What /etc/ld.so.preload lists is mapped into every program: the list and its libraries are members. */
 static slw_code load_preloads(slwi_closure_work *work, slw_error *err) {
     slwi_buffer text;
-    slw_code rc = read_small(work, PRELOAD_PATH, SMALL_BYTES_MAX, &text, err);
+    int ok = 0;
+    slw_code rc = read_small(work, PRELOAD_PATH, SMALL_BYTES_MAX, &text, &ok, err);
     char *at = text.data;
     while (rc == SLW_OK && at != NULL && *at != 0) {
         at += strspn(at, " \t\n:");
@@ -105,7 +115,8 @@ static slw_code read_musl_dirs(slwi_closure_work *work, slw_error *err) {
     if (size + 11 >= sizeof path) return SLW_OK;
     memcpy(path + 5, base, size);
     memcpy(path + 5 + size, ".path", 6);
-    slw_code rc = read_small(work, path, SMALL_BYTES_MAX, &text, err);
+    int ok = 0;
+    slw_code rc = read_small(work, path, SMALL_BYTES_MAX, &text, &ok, err);
     if (rc == SLW_OK && text.size > 0) {
         char *dirs = slwi_arena_copy(&work->gather->arena, text.data, text.size);
         if (dirs == NULL) rc = slwi_fail_memory(err, text.size + 1);
@@ -124,11 +135,13 @@ static slw_code add_interpreter(slwi_closure_work *work, slw_error *err) {
     const char *path = work->interpreter;
     int added = 0;
     if (path[0] != '/') {
-        return slwi_gather_fail(work->gather, err, work->closure->members[0].found, "its interpreter \"%s\" is no path", path);
+        return slwi_gather_fail(work->gather, err, work->closure->members[0].found, "its interpreter \"%s\" is no path",
+                                path);
     }
     const slw_code rc = slwi_closure_try(work, 0, path, path, &added, err);
     if (rc != SLW_OK || added) return rc;
-    return slwi_gather_fail(work->gather, err, work->closure->members[0].found, "its interpreter %s was not found", path);
+    return slwi_gather_fail(work->gather, err, work->closure->members[0].found, "its interpreter %s was not found",
+                            path);
 }
 
 static slw_code load_dynamic(slwi_closure_work *work, slw_error *err) {

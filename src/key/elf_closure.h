@@ -1,6 +1,7 @@
-/* The ELF closure of a program: everything its dynamic loader would map, found as the loader finds it and without starting
- * a process. Where the loader would choose by processor (glibc-hwcaps), every choice is taken: the closure may hold more than
- * one machine maps, never less. Under musl the loader is the C library and its own rules are followed. */
+/* The ELF closure of a program: everything its dynamic loader would map, found as the loader finds it and without
+ * starting a process. Where the loader would choose by processor (glibc-hwcaps), every choice is taken: the closure
+ * may hold more than one machine maps, never less. Under musl the loader is the C library and its own rules are
+ * followed. */
 #ifndef SLWI_ELF_CLOSURE_H
 #define SLWI_ELF_CLOSURE_H
 
@@ -13,7 +14,7 @@ typedef struct slwi_closure_member {
     const char *found; /* the path it was found at */
     slwi_seen *seen;
     const slwi_elf *elf;
-    size_t loader;     /* the member that asked for it first; of the program: itself */
+    size_t loader; /* the member that asked for it first; of the program: itself */
 } slwi_closure_member;
 
 typedef struct slwi_closure {

@@ -5,14 +5,15 @@
 #include "elf_closure_file.h"
 #include "reader.h"
 
-#define OLD_MAGIC "ld.so-1.7.0"
+#define OLD_MAGIC        "ld.so-1.7.0"
 #define OLD_HEADER_BYTES 16u
-#define OLD_ENTRY_BYTES 12u
-#define NEW_MAGIC "glibc-ld.so.cache1.1"
+#define OLD_ENTRY_BYTES  12u
+#define NEW_MAGIC        "glibc-ld.so.cache1.1"
 #define NEW_HEADER_BYTES 48u
-#define NEW_ENTRY_BYTES 24u
+#define NEW_ENTRY_BYTES  24u
 
-/* The kind of library (3: for glibc) and the machine; -1 where we do not know the number: the file itself is asked then. */
+/* The kind of library (3: for glibc) and the machine; -1 where we do not know the number: the file itself is asked
+   then. */
 static int64_t flags_for(uint16_t machine) {
     if (machine == SLWI_EM_X86_64) return 0x0303;
     if (machine == SLWI_EM_AARCH64) return 0x0a03;
@@ -28,7 +29,8 @@ int slwi_ldcache_open(slw_bytes file, slwi_ldcache *out) {
         const uint64_t aligned = (behind + 7) & ~UINT64_C(7);
         if (aligned > file.size || !slwi_window(file, aligned, file.size - aligned, &part)) return 0;
     }
-    if (!slwi_window(part, 0, sizeof NEW_MAGIC - 1, &window) || memcmp(window.data, NEW_MAGIC, window.size) != 0) return 0;
+    if (!slwi_window(part, 0, sizeof NEW_MAGIC - 1, &window) || memcmp(window.data, NEW_MAGIC, window.size) != 0)
+        return 0;
     if (!slwi_read_u32(part, 20, &count)) return 0;
     if (!slwi_window(part, NEW_HEADER_BYTES, (uint64_t)count * NEW_ENTRY_BYTES, &window)) return 0;
     out->bytes = part;
@@ -67,7 +69,8 @@ int slwi_ldcache_compare(const char *a, const char *b) {
 static const char *name_at(const slwi_ldcache *cache, uint32_t index, uint64_t field) {
     uint32_t offset = 0;
     slw_bytes text;
-    if (!slwi_read_u32(cache->bytes, NEW_HEADER_BYTES + (uint64_t)index * NEW_ENTRY_BYTES + field, &offset)) return NULL;
+    if (!slwi_read_u32(cache->bytes, NEW_HEADER_BYTES + (uint64_t)index * NEW_ENTRY_BYTES + field, &offset))
+        return NULL;
     return slwi_read_string(cache->bytes, offset, &text) ? text.data : NULL;
 }
 

@@ -1,5 +1,5 @@
-/* /etc/ld.so.cache, glibc's list of libraries by name ("glibc-ld.so.cache1.1", also behind the older form). It is a search
- * aid only: what is found through it is checked and hashed, the file itself is no input. */
+/* /etc/ld.so.cache, glibc's list of libraries by name ("glibc-ld.so.cache1.1", also behind the older form). It is a
+ * search aid only: what is found through it is checked and hashed, the file itself is no input. */
 #ifndef SLWI_ELF_CLOSURE_CACHE_H
 #define SLWI_ELF_CLOSURE_CACHE_H
 

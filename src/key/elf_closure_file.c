@@ -10,24 +10,22 @@
 #include "memory.h"
 #include "reader.h"
 
-#define HEADER_BYTES 64u
-#define SEGMENT_BYTES 56u
-#define SEGMENTS_MAX 4096u
+#define HEADER_BYTES      64u
+#define SEGMENT_BYTES     56u
+#define SEGMENTS_MAX      4096u
 #define DYNAMIC_BYTES_MAX 1048576u
-#define NOTES_BYTES_MAX 1048576u
-#define STRING_BYTES_MAX 65536u
+#define NOTES_BYTES_MAX   1048576u
+#define STRING_BYTES_MAX  65536u
 
 enum { PT_LOAD = 1, PT_DYNAMIC = 2, PT_INTERP = 3, PT_NOTE = 4 };
 enum { ET_EXEC = 2, ET_DYN = 3 };
-enum {
-    DT_NULL = 0, DT_NEEDED = 1, DT_STRTAB = 5, DT_STRSZ = 10, DT_SONAME = 14, DT_RPATH = 15, DT_RUNPATH = 29
-};
-#define DT_CONFIG UINT64_C(0x6ffffefa)
-#define DT_DEPAUDIT UINT64_C(0x6ffffefb)
-#define DT_AUDIT UINT64_C(0x6ffffefc)
-#define DT_FLAGS_1 UINT64_C(0x6ffffffb)
-#define DT_AUXILIARY UINT64_C(0x7ffffffd)
-#define DT_FILTER UINT64_C(0x7fffffff)
+enum { DT_NULL = 0, DT_NEEDED = 1, DT_STRTAB = 5, DT_STRSZ = 10, DT_SONAME = 14, DT_RPATH = 15, DT_RUNPATH = 29 };
+#define DT_CONFIG     UINT64_C(0x6ffffefa)
+#define DT_DEPAUDIT   UINT64_C(0x6ffffefb)
+#define DT_AUDIT      UINT64_C(0x6ffffefc)
+#define DT_FLAGS_1    UINT64_C(0x6ffffffb)
+#define DT_AUXILIARY  UINT64_C(0x7ffffffd)
+#define DT_FILTER     UINT64_C(0x7fffffff)
 #define DF_1_NODEFLIB UINT64_C(0x800)
 
 typedef struct segment {
@@ -132,7 +130,8 @@ static int offset_of(const elf_input *in, uint64_t address, uint64_t *out) {
 }
 
 /* A NUL-terminated string of the file, copied into the arena; it must end within `room` bytes. */
-static const char *read_text(const elf_input *in, slwi_gather *gather, uint64_t offset, uint64_t room, const char **out) {
+static const char *read_text(const elf_input *in, slwi_gather *gather, uint64_t offset, uint64_t room,
+                             const char **out) {
     char small[512];
     char *text = small;
     size_t take = sizeof small;
@@ -163,18 +162,37 @@ static const char *note_tag(dynamic_facts *facts, uint64_t tag, uint64_t value) 
         if (facts->needed_count == SLWI_ELF_NEEDED_MAX) return "needs too many libraries";
         facts->needed[facts->needed_count++] = value;
         break;
-    case DT_STRTAB: facts->strings_at = value; break;
-    case DT_STRSZ: facts->strings_size = value; break;
-    case DT_SONAME: facts->has[SONAME] = 1, facts->text[SONAME] = value; break;
-    case DT_RPATH: facts->has[RPATH] = 1, facts->text[RPATH] = value; break;
-    case DT_RUNPATH: facts->has[RUNPATH] = 1, facts->text[RUNPATH] = value; break;
-    case DT_FLAGS_1: facts->flags = value; break;
+    case DT_STRTAB:
+        facts->strings_at = value;
+        break;
+    case DT_STRSZ:
+        facts->strings_size = value;
+        break;
+    case DT_SONAME:
+        facts->has[SONAME] = 1, facts->text[SONAME] = value;
+        break;
+    case DT_RPATH:
+        facts->has[RPATH] = 1, facts->text[RPATH] = value;
+        break;
+    case DT_RUNPATH:
+        facts->has[RUNPATH] = 1, facts->text[RUNPATH] = value;
+        break;
+    case DT_FLAGS_1:
+        facts->flags = value;
+        break;
     case DT_AUDIT:
-    case DT_DEPAUDIT: facts->refused = "asks for an audit library (DT_AUDIT)"; break;
+    case DT_DEPAUDIT:
+        facts->refused = "asks for an audit library (DT_AUDIT)";
+        break;
     case DT_FILTER:
-    case DT_AUXILIARY: facts->refused = "is a filter (DT_FILTER, DT_AUXILIARY)"; break;
-    case DT_CONFIG: facts->refused = "names a loader configuration (DT_CONFIG)"; break;
-    default: break;
+    case DT_AUXILIARY:
+        facts->refused = "is a filter (DT_FILTER, DT_AUXILIARY)";
+        break;
+    case DT_CONFIG:
+        facts->refused = "names a loader configuration (DT_CONFIG)";
+        break;
+    default:
+        break;
     }
     return NULL;
 }
@@ -274,11 +292,13 @@ int slwi_elf_is_for(const char *path, uint16_t machine) {
     slwi_stat stat;
     uint16_t theirs = 0;
     const int fd = slwi_open_regular(os, AT_FDCWD, path, 1, &stat);
-    if (fd < 0) return 0;
+    if (fd < 0) return fd == -ENOENT || fd == -EACCES || fd == -EINVAL ? 0 : fd;
     const int r = slwi_pread_all(os, fd, header, sizeof header, 0);
     (void)os->close(os, fd);
+    if (r < 0) return r == -ENODATA ? 0 : r;
     const slw_bytes bytes = {header, sizeof header};
-    return r == 0 && check_ident(header, sizeof header) == NULL && slwi_read_u16(bytes, 18, &theirs) && theirs == machine;
+    if (check_ident(header, sizeof header) != NULL) return 0;
+    return slwi_read_u16(bytes, 18, &theirs) && theirs == machine;
 }
 
 /* Notes: name size, descriptor size, type, then both padded to 4. */

@@ -1,5 +1,6 @@
-/* Where a loader looks for a library, in its order. glibc: the RPATHs up the chain of loaders unless the asker has a RUNPATH;
- * its RUNPATH; ld.so.cache; the system's directories. LD_LIBRARY_PATH is no part of it: children run in a made environment. */
+/* Where a loader looks for a library, in its order. glibc: the RPATHs up the chain of loaders unless the asker has a
+ * RUNPATH; its RUNPATH; ld.so.cache; the system's directories. LD_LIBRARY_PATH is no part of it: children run in a
+ * made environment. */
 #include "elf_closure_search.h"
 
 #include <errno.h>
@@ -9,10 +10,10 @@
 #include "fail.h"
 #include "memory.h"
 
-static const char *const system_dirs_x86_64[] = {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64",
-                                                 "/lib", "/usr/lib", NULL};
-static const char *const system_dirs_aarch64[] = {"/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64",
-                                                  "/usr/lib64", "/lib", "/usr/lib", NULL};
+static const char *const system_dirs_x86_64[] = {
+    "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib", NULL};
+static const char *const system_dirs_aarch64[] = {
+    "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib", NULL};
 static const char *const system_dirs_other[] = {"/lib64", "/usr/lib64", "/lib", "/usr/lib", NULL};
 /* The sub-directories of glibc-hwcaps; glibc knows none for aarch64. */
 static const char *const choices_x86_64[] = {"x86-64-v4", "x86-64-v3", "x86-64-v2", NULL};
@@ -30,7 +31,8 @@ static const char *const *choices(const slwi_closure_work *work) {
 static slw_code push_member(slwi_closure_work *work, const slwi_closure_member *member, slw_error *err) {
     slwi_closure *closure = work->closure;
     if (closure->count == SLWI_CLOSURE_MAX) {
-        return slwi_gather_fail(work->gather, err, closure->members[0].found, "needs more than %u libraries", SLWI_CLOSURE_MAX);
+        return slwi_gather_fail(work->gather, err, closure->members[0].found, "needs more than %u libraries",
+                                SLWI_CLOSURE_MAX);
     }
     if (closure->count == closure->capacity) {
         const size_t wanted = closure->capacity == 0 ? 32 : closure->capacity * 2;
@@ -43,7 +45,7 @@ static slw_code push_member(slwi_closure_work *work, const slwi_closure_member *
     return SLW_OK;
 }
 
-/* A file that was looked at before needs not be opened to know its machine. */
+/* A file that was looked at before needs not be opened to know its machine. 1, 0 or -errno. */
 static int is_for_machine(slwi_closure_work *work, const char *path, const char *resolved) {
     const slwi_seen *seen = (const slwi_seen *)slwi_table_find(&work->gather->files, resolved, strlen(resolved));
     if (seen != NULL && seen->elf != NULL) return seen->elf->machine == work->machine;
@@ -58,8 +60,11 @@ slw_code slwi_closure_try(slwi_closure_work *work, size_t asker, const char *nam
     slwi_closure_member member = {.loader = asker};
     *added = 0;
     slw_code rc = slwi_gather_resolve(work->gather, path, resolved, &stat, &error, err);
-    if (rc != SLW_OK || error != 0 || !S_ISREG(stat.mode) || !is_for_machine(work, path, resolved)) return rc;
+    if (rc != SLW_OK || slwi_gather_means_absent(error) || (error == 0 && !S_ISREG(stat.mode))) return rc;
+    const int fits = error != 0 ? -error : is_for_machine(work, path, resolved);
+    if (fits == 0) return SLW_OK;
     *added = 1; /* from here on it is this file or a failure */
+    if (fits < 0) return slwi_gather_fail_os(work->gather, err, path, -fits);
     rc = slwi_gather_path(work->gather, path, &member.seen, err);
     if (rc == SLW_OK && member.seen != NULL) rc = slwi_elf_read(work->gather, member.seen, &member.elf, err);
     if (rc != SLW_OK || member.elf == NULL) return rc;
@@ -79,32 +84,38 @@ static int join(char out[SLWI_PATH_BYTES], const char *dir, size_t dir_size, con
     return 1;
 }
 
-/* The folder is the gather's own; what is asked once about it is kept there. */
+/* 1, 0 or -errno. The folder is the gather's own; what is asked once about it is kept there. */
 static int has_hwcaps(slwi_folder *folder) {
     const slwi_os *os = slwi_os_get();
     char path[SLWI_PATH_BYTES];
     slwi_stat stat;
-    if (folder->hwcaps < 0) {
-        folder->hwcaps = join(path, folder->resolved, folder->resolved_size, "", "glibc-hwcaps") &&
-                         os->fstatat(os, AT_FDCWD, path, 1, &stat) >= 0;
-    }
+    if (folder->hwcaps >= 0) return folder->hwcaps;
+    if (!join(path, folder->resolved, folder->resolved_size, "", "glibc-hwcaps")) return 0;
+    const int r = os->fstatat(os, AT_FDCWD, path, 1, &stat);
+    if (r < 0 && !slwi_gather_means_absent(-r)) return r;
+    folder->hwcaps = r >= 0;
     return folder->hwcaps;
 }
 
-/* Looks in one directory. An own directory (of an RPATH or RUNPATH) in which the library is absent is a fact: a file that
-   appears there would be taken instead. */
+/* Looks in one directory. An own directory (of an RPATH or RUNPATH) in which the library is absent is a fact: a file
+   that appears there would be taken instead. */
 static slw_code try_dir(slwi_closure_work *work, size_t asker, const char *name, const char *dir, size_t dir_size,
                         int is_own, int *found, slw_error *err) {
     char path[SLWI_PATH_BYTES], middle[64];
     slwi_folder *folder = NULL;
     int added = 0;
     slw_code rc = slwi_gather_folder(work->gather, dir, dir_size, &folder, err);
+    if (rc == SLW_OK && folder->error != 0) {
+        return slwi_gather_fail_os(work->gather, err, folder->named.path, folder->error);
+    }
     if (rc == SLW_OK && folder->resolved == NULL && is_own && !folder->absence_noted) {
         folder->absence_noted = 1;
         rc = slwi_gather_absent(work->gather, folder->named.path, err);
     }
     if (rc != SLW_OK || folder->resolved == NULL) return rc;
-    const char *const *choice = work->musl || !has_hwcaps(folder) ? choices_other : choices(work);
+    const int hwcaps = work->musl ? 0 : has_hwcaps(folder);
+    if (hwcaps < 0) return slwi_gather_fail_os(work->gather, err, folder->named.path, -hwcaps);
+    const char *const *choice = hwcaps ? choices(work) : choices_other;
     for (; rc == SLW_OK && *choice != NULL; choice++) {
         memcpy(middle, "/glibc-hwcaps/", 15);
         memcpy(middle + 14, *choice, strlen(*choice) + 1);
@@ -158,7 +169,8 @@ static slw_code try_list(slwi_closure_work *work, size_t asker, const char *name
         const char *why = expand(work, owner, list, size, dir);
         if (why != NULL) {
             const char *path = work->closure->members[owner].found;
-            return slwi_gather_fail(work->gather, err, path, "its search path element \"%.*s\" %s", (int)size, list, why);
+            return slwi_gather_fail(work->gather, err, path, "its search path element \"%.*s\" %s", (int)size, list,
+                                    why);
         }
         size_t dir_size = strlen(dir);
         while (dir_size > 1 && dir[dir_size - 1] == '/') dir_size--;

@@ -18,7 +18,8 @@ slw_code slw_identity_create(const slw_identity_options *options, slw_identity *
     slw_allocator allocator;
     slwi_error_reset(err);
     if (options == NULL || out == NULL || options->size != sizeof *options) {
-        return slwi_fail(err, SLW_E_USAGE, NULL, "slw_identity_create: options with the right size, and out, are required");
+        return slwi_fail(err, SLW_E_USAGE, NULL,
+                         "slw_identity_create: options with the right size, and out, are required");
     }
     if (options->policy < SLW_IDENTITY_MEMO || options->policy > SLW_IDENTITY_CLAIM) {
         return slwi_fail(err, SLW_E_USAGE, NULL, "slw_identity_create: there is no policy %d", options->policy);
@@ -104,8 +105,10 @@ slw_code slw_identity_component(slw_identity *identity, const char *name, slw_er
     if (rc != SLW_OK) return rc;
     if (!name_ok(name)) {
         slwi_error_subject(err, name, strlen(name));
-        return slwi_fail(err, SLW_E_USAGE, "BAD_COMPONENT", "a component's name has 1 to %u of a-z, 0-9 and _, and is not "
-                         "\"schema\"", SLW_LIMIT_COMPONENT_NAME_BYTES);
+        return slwi_fail(err, SLW_E_USAGE, "BAD_COMPONENT",
+                         "a component's name has 1 to %u of a-z, 0-9 and _, and is not "
+                         "\"schema\"",
+                         SLW_LIMIT_COMPONENT_NAME_BYTES);
     }
     if (find_component(identity, name) != NULL) {
         slwi_error_subject(err, name, strlen(name));
@@ -147,7 +150,8 @@ slw_code slw_identity_reject(slw_identity *identity, const char *component, cons
     slwi_component *found = find_component(identity, component);
     if (found == NULL) return no_component(err, component);
     identity->gather.owner = found;
-    return slwi_gather_fail(&identity->gather, err, NULL, "%s", why != NULL && why[0] != 0 ? why : "rejected without a reason");
+    return slwi_gather_fail(&identity->gather, err, NULL, "%s",
+                            why != NULL && why[0] != 0 ? why : "rejected without a reason");
 }
 
 static const char *first_reason(const slw_identity *identity, const slwi_component *component) {
@@ -159,7 +163,8 @@ static const char *first_reason(const slw_identity *identity, const slwi_compone
 static slw_code seal_component(slw_identity *identity, slwi_component *component, slw_error *err) {
     if (!component->said) {
         identity->gather.owner = component;
-        const slw_code rc = slwi_gather_fail(&identity->gather, err, NULL, "its inventory was never said to be complete");
+        const slw_code rc =
+            slwi_gather_fail(&identity->gather, err, NULL, "its inventory was never said to be complete");
         if (rc != SLW_OK) return rc;
     }
     component->available = first_reason(identity, component) == NULL;
@@ -170,7 +175,8 @@ static slw_code seal_component(slw_identity *identity, slwi_component *component
 
 slw_code slw_identity_seal(slw_identity *identity, slw_error *err) {
     slwi_error_reset(err);
-    if (!slwi_identity_ok(identity)) return slwi_fail(err, SLW_E_USAGE, NULL, "slw_identity_seal: an identity is required");
+    if (!slwi_identity_ok(identity))
+        return slwi_fail(err, SLW_E_USAGE, NULL, "slw_identity_seal: an identity is required");
     if (identity->sealed) return SLW_OK;
     const slwi_gather_mark mark = slwi_gather_mark_get(&identity->gather);
     slwi_component **all = identity->components;
@@ -194,8 +200,10 @@ slw_code slw_identity_seal(slw_identity *identity, slw_error *err) {
 
 slw_code slw_identity_usable(const slw_identity *identity, slw_error *err) {
     slwi_error_reset(err);
-    if (!slwi_identity_ok(identity)) return slwi_fail(err, SLW_E_USAGE, NULL, "slw_identity_usable: an identity is required");
-    if (!identity->sealed) return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "NOT_SEALED", "the identity has not been sealed");
+    if (!slwi_identity_ok(identity))
+        return slwi_fail(err, SLW_E_USAGE, NULL, "slw_identity_usable: an identity is required");
+    if (!identity->sealed)
+        return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "NOT_SEALED", "the identity has not been sealed");
     if (identity->component_count == 0) {
         return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "EMPTY", "the identity has no components");
     }
@@ -243,7 +251,8 @@ int slw_identity_at(const slw_identity *identity, size_t index, const char **nam
 slw_code slw_identity_get_cost(const slw_identity *identity, slw_identity_cost *out, slw_error *err) {
     slwi_error_reset(err);
     if (!slwi_identity_ok(identity) || out == NULL || out->size != sizeof *out) {
-        return slwi_fail(err, SLW_E_USAGE, NULL, "slw_identity_get_cost: an identity, and out with the right size, are required");
+        return slwi_fail(err, SLW_E_USAGE, NULL,
+                         "slw_identity_get_cost: an identity, and out with the right size, are required");
     }
     slw_identity *self = identity->self;
     (void)pthread_mutex_lock(&self->lock);

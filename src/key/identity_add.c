@@ -34,7 +34,8 @@ static slw_code begin(addition *add, slw_identity *identity, const char *compone
     return SLW_OK;
 }
 
-static slw_code begin_path(addition *add, slw_identity *identity, const char *component, const char *path, slw_error *err) {
+static slw_code begin_path(addition *add, slw_identity *identity, const char *component, const char *path,
+                           slw_error *err) {
     const slw_code rc = begin(add, identity, component, err);
     if (rc != SLW_OK) return rc;
     if (path == NULL || path[0] == 0) return slwi_fail(err, SLW_E_USAGE, NULL, "a path is required");
@@ -177,8 +178,8 @@ slw_code slw_identity_add_program(slw_identity *identity, const char *component,
     return finish(&add, rc, whole ? &input : NULL, 1, err);
 }
 
-slw_code slw_identity_add_environment(slw_identity *identity, const char *component, const char *name, const char *value,
-                                      slw_error *err) {
+slw_code slw_identity_add_environment(slw_identity *identity, const char *component, const char *name,
+                                      const char *value, slw_error *err) {
     addition add = {0};
     slw_digest input;
     slw_code rc = begin(&add, identity, component, err);
@@ -190,8 +191,8 @@ slw_code slw_identity_add_environment(slw_identity *identity, const char *compon
     return finish(&add, rc, &input, 1, err);
 }
 
-/* The build-id of the file at the resolved path; *size 0: none, or the file could not be opened, which the fall-back finds
-   out. *same 0: it changed meanwhile. */
+/* The build-id of the file at the resolved path; *size 0: none, or the file could not be opened, which the fall-back
+   finds out. *same 0: it changed meanwhile. */
 static slw_code read_build_id(const slw_allocator *allocator, const char *resolved, const slwi_stat *stat,
                               unsigned char id[64], size_t *size, int *same, slw_error *err) {
     const slwi_os *os = slwi_os_get();
@@ -255,8 +256,8 @@ slw_code slw_identity_add_claim(slw_identity *identity, const char *component, c
     return finish(&add, rc, &input, 0, err);
 }
 
-slw_code slw_identity_add_digest(slw_identity *identity, const char *component, const char *name, const slw_digest *digest,
-                                 slw_error *err) {
+slw_code slw_identity_add_digest(slw_identity *identity, const char *component, const char *name,
+                                 const slw_digest *digest, slw_error *err) {
     addition add = {0};
     slw_digest input;
     slw_code rc = begin(&add, identity, component, err);

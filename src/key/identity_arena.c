@@ -7,7 +7,7 @@
 #include "memory.h"
 
 #define BLOCK_BYTES 65536u
-#define ALIGNMENT 16u
+#define ALIGNMENT   16u
 
 struct slwi_arena_block {
     slwi_arena_block *older;

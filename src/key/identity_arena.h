@@ -1,4 +1,5 @@
-/* Memory that is given back all at once: what an identity remembers of some ten thousand files, without an allocation each. */
+/* Memory that is given back all at once: what an identity remembers of some ten thousand files, without an
+   allocation each. */
 #ifndef SLWI_IDENTITY_ARENA_H
 #define SLWI_IDENTITY_ARENA_H
 

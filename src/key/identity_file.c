@@ -1,5 +1,6 @@
-/* The digest of one file: from the memo where its rules allow it, else by reading it, with its stat identity compared before,
- * between and after (store-semantics A2). Metadata only finds races and memo records; it never is identity by itself. */
+/* The digest of one file: from the memo where its rules allow it, else by reading it, with its stat identity
+ * compared before, between and after (store-semantics A2). Metadata only finds races and memo records; it never is
+ * identity by itself. */
 #include <fcntl.h>
 #include <string.h>
 
@@ -32,26 +33,24 @@ static const slwi_volume *volume_of(slwi_gather *gather, int directory, const ch
     return volume;
 }
 
-/* Reads to the end; 0, -errno, or 1 when there is more or less than `size` bytes. */
+/* Reads `size` bytes; 0, -errno, or 1 when there are fewer. That there are not more is for the next fstat to say. */
 static int hash_bytes(const slwi_os *os, int fd, uint64_t size, unsigned char *chunk, slw_digest *out) {
     slwi_sha256_ctx ctx;
-    uint64_t total = 0;
     slwi_sha256_init(&ctx);
-    for (;;) {
-        const int64_t got = os->read(os, fd, chunk, CHUNK_BYTES);
+    while (size > 0) {
+        const int64_t got = os->read(os, fd, chunk, size < CHUNK_BYTES ? (size_t)size : CHUNK_BYTES);
         if (got < 0) return (int)got;
-        if (got == 0) break;
-        total += (uint64_t)got;
-        if (total > size) return 1; /* it grows: do not follow it for ever */
+        if (got == 0) return 1;
         slwi_sha256_update(&ctx, chunk, (size_t)got);
+        size -= (uint64_t)got;
     }
     slwi_sha256_final(&ctx, out);
-    return total == size ? 0 : 1;
+    return 0;
 }
 
 /* 0, -errno, or 1: it changed meanwhile. */
-static int read_file(slwi_gather *gather, int directory, const char *name, const slwi_stat *before, const slwi_volume *volume,
-                     slw_digest *out) {
+static int read_file(slwi_gather *gather, int directory, const char *name, const slwi_stat *before,
+                     const slwi_volume *volume, slw_digest *out) {
     const slwi_os *os = slwi_os_get();
     slwi_stat opened, read, named;
     const int fd = slwi_open_regular(os, directory, name, 0, &opened);
@@ -101,7 +100,8 @@ slw_code slwi_gather_file(slwi_gather *gather, int directory, const char *name, 
     *out = NULL;
     slwi_seen *seen = (slwi_seen *)slwi_table_find(&gather->files, resolved, size);
     if (seen != NULL) {
-        if (!slwi_unchanged(&seen->stat, stat)) return slwi_gather_fail(gather, err, resolved, "changed while being read");
+        if (!slwi_unchanged(&seen->stat, stat))
+            return slwi_gather_fail(gather, err, resolved, "changed while being read");
         *out = seen;
         return SLW_OK;
     }

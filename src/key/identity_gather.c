@@ -87,7 +87,8 @@ void slwi_gather_mark_return(slwi_gather *gather, slwi_gather_mark mark) {
     gather->failure_count = mark.count;
 }
 
-slw_code slwi_gather_absolute(slwi_gather *gather, const char *path, char out[SLWI_PATH_BYTES], int *ok, slw_error *err) {
+slw_code slwi_gather_absolute(slwi_gather *gather, const char *path, char out[SLWI_PATH_BYTES], int *ok,
+                              slw_error *err) {
     const slwi_os *os = slwi_os_get();
     char directory[SLWI_PATH_BYTES];
     const size_t size = strlen(path);
@@ -121,6 +122,10 @@ slw_code slwi_gather_fact(slwi_gather *gather, slwi_fact_kind kind, const char *
     return SLW_OK;
 }
 
+int slwi_gather_means_absent(int error_number) {
+    return error_number == ENOENT || error_number == ENOTDIR || error_number == EACCES;
+}
+
 slw_code slwi_gather_absent(slwi_gather *gather, const char *path, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     slwi_stat stat;
@@ -146,8 +151,10 @@ slw_code slwi_gather_folder(slwi_gather *gather, const char *path, size_t size, 
     folder->hwcaps = -1;
     if (folder->named.path == NULL) return slwi_fail_memory(err, size + 1);
     slwi_stat stat;
-    if (os->realpath(os, size == 0 ? "/" : folder->named.path, resolved) >= 0 &&
-        os->fstatat(os, AT_FDCWD, resolved, 1, &stat) >= 0 && S_ISDIR(stat.mode)) {
+    int r = os->realpath(os, size == 0 ? "/" : folder->named.path, resolved);
+    if (r >= 0) r = os->fstatat(os, AT_FDCWD, resolved, 1, &stat);
+    if (r < 0 && !slwi_gather_means_absent(-r)) folder->error = -r;
+    if (r >= 0 && S_ISDIR(stat.mode)) {
         folder->resolved_size = strcmp(resolved, "/") == 0 ? 0 : strlen(resolved);
         folder->resolved = slwi_arena_copy(&gather->arena, resolved, folder->resolved_size);
         if (folder->resolved == NULL) return slwi_fail_memory(err, folder->resolved_size + 1);

@@ -1,5 +1,6 @@
-/* Gathering: what an identity (or one digested tree) has looked at. Files by their resolved path, each read once; the facts
- * beside them that must still hold when it is asked "did anything change?"; and what could not be read, all of it.
+/* Gathering: what an identity (or one digested tree) has looked at. Files by their resolved path, each read once;
+ * the facts beside them that must still hold when it is asked "did anything change?"; and what could not be read,
+ * all of it.
  *
  * Every function gives SLW_OK, or NO_MEMORY. What the world is at fault for is no error here: it is put down with
  * slwi_gather_fail and the output says that there is none. One thread at a time. */
@@ -37,8 +38,9 @@ typedef struct slwi_alias {
 typedef struct slwi_folder {
     slwi_named named;
     const char *resolved; /* NULL: there is no such directory */
+    int error;            /* an errno, when that could not be told */
     size_t resolved_size;
-    int hwcaps; /* a glibc-hwcaps directory is in it: 1 yes, 0 no, -1 not asked */
+    int hwcaps;        /* a glibc-hwcaps directory is in it: 1 yes, 0 no, -1 not asked */
     int absence_noted; /* that it is absent was made a fact */
 } slwi_folder;
 
@@ -88,7 +90,8 @@ void slwi_gather_finish(slwi_gather *gather);
 void slwi_gather_free(slwi_gather *gather);
 
 /* "PATH: why" against the owner. Always SLW_OK or NO_MEMORY. */
-slw_code slwi_gather_fail(slwi_gather *gather, slw_error *err, const char *path, const char *format, ...) SLW_PRINTF(4, 5);
+slw_code slwi_gather_fail(slwi_gather *gather, slw_error *err, const char *path, const char *format, ...)
+    SLW_PRINTF(4, 5);
 slw_code slwi_gather_fail_os(slwi_gather *gather, slw_error *err, const char *path, int error_number);
 /* Failures put down since `mark` are taken back: the call that made them ran out of memory and may be repeated. */
 typedef struct slwi_gather_mark {
@@ -99,7 +102,11 @@ slwi_gather_mark slwi_gather_mark_get(const slwi_gather *gather);
 void slwi_gather_mark_return(slwi_gather *gather, slwi_gather_mark mark);
 
 /* Joins a relative path to the current directory without touching its "..". *ok 0: put down as a failure. */
-slw_code slwi_gather_absolute(slwi_gather *gather, const char *path, char out[SLWI_PATH_BYTES], int *ok, slw_error *err);
+slw_code slwi_gather_absolute(slwi_gather *gather, const char *path, char out[SLWI_PATH_BYTES], int *ok,
+                              slw_error *err);
+
+/* 1 for the errors that say, to a loader as to us, that there is nothing: others say that it could not be told. */
+int slwi_gather_means_absent(int error_number);
 
 /* A directory by an absolute path. */
 slw_code slwi_gather_folder(slwi_gather *gather, const char *path, size_t size, slwi_folder **out, slw_error *err);
@@ -108,8 +115,8 @@ slw_code slwi_gather_folder(slwi_gather *gather, const char *path, size_t size, 
 slw_code slwi_gather_resolve(slwi_gather *gather, const char *path, char resolved[SLWI_PATH_BYTES], slwi_stat *stat,
                              int *error, slw_error *err);
 
-/* A file whose resolved path and stat are known, found under `name` in `directory` (AT_FDCWD with the resolved path where no
-   descriptor is at hand). *out NULL: put down as a failure. */
+/* A file whose resolved path and stat are known, found under `name` in `directory` (AT_FDCWD with the resolved path
+   where no descriptor is at hand). *out NULL: put down as a failure. */
 slw_code slwi_gather_file(slwi_gather *gather, int directory, const char *name, const char *resolved,
                           const slwi_stat *stat, slwi_seen **out, slw_error *err);
 /* A file by an absolute path; where that is not its resolved path, that it leads there becomes a fact. */

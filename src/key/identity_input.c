@@ -74,8 +74,8 @@ slw_code slwi_input_file(const slw_allocator *allocator, const char *path, const
     return end(&make, out);
 }
 
-slw_code slwi_input_tree(const slw_allocator *allocator, const char *path, const slwi_tree_result *tree, slw_digest *out,
-                         slw_error *err) {
+slw_code slwi_input_tree(const slw_allocator *allocator, const char *path, const slwi_tree_result *tree,
+                         slw_digest *out, slw_error *err) {
     maker make = begin(allocator, tree->state == SLWI_TREE_ABSENT ? "absent-tree" : "tree", err);
     put_path(&make, path);
     if (tree->state != SLWI_TREE_ABSENT) {
@@ -121,8 +121,8 @@ slw_code slwi_input_build_id(const slw_allocator *allocator, const char *path, c
     return end(&make, out);
 }
 
-slw_code slwi_input_no_build_id(const slw_allocator *allocator, const char *path, const slwi_seen *seen, slw_digest *out,
-                                slw_error *err) {
+slw_code slwi_input_no_build_id(const slw_allocator *allocator, const char *path, const slwi_seen *seen,
+                                slw_digest *out, slw_error *err) {
     maker make = begin(allocator, "content-for-build-id", err);
     put_content(&make, path, seen);
     return end(&make, out);

@@ -1,13 +1,12 @@
-/* Trees digested for requests, and the recheck. An identity is shared by threads that compile; what one of them has digested
- * belongs to its own request, so it is kept by thread: another thread's later digest of an edited tree must neither hide
- * the edit from this one nor fail it. */
+/* Trees digested for requests, and the recheck. An identity is shared by threads that compile; what one of them has
+ * digested belongs to its own request, so it is kept by thread: another thread's later digest of an edited tree must
+ * neither hide the edit from this one nor fail it. */
 #include <slipway/identity.h>
 
 #include <string.h>
 
 #include "fail.h"
 #include "identity_input.h"
-#include "identity_request.h"
 #include "identity_snapshot.h"
 #include "identity_state.h"
 #include "memory.h"
@@ -27,25 +26,18 @@ void slwi_identity_free_lent(slw_identity *identity) {
     }
 }
 
-/* Takes this thread's records out of the list: all, or (root) the one of that root. The lock is held. */
+/* Takes this thread's record of a root out of the list. The lock is held. */
 static void drop_own(slw_identity *identity, const char *root) {
     const pthread_t self = pthread_self();
     for (slwi_lent_tree **at = &identity->lent; *at != NULL;) {
         slwi_lent_tree *lent = *at;
-        if (pthread_equal(lent->thread, self) && (root == NULL || strcmp(lent->root, root) == 0)) {
+        if (pthread_equal(lent->thread, self) && strcmp(lent->root, root) == 0) {
             *at = lent->next;
             free_lent(identity, lent);
         } else {
             at = &lent->next;
         }
     }
-}
-
-void slwi_identity_forget_trees(slw_identity *identity) {
-    if (!slwi_identity_ok(identity)) return;
-    (void)pthread_mutex_lock(&identity->lock);
-    drop_own(identity, NULL);
-    (void)pthread_mutex_unlock(&identity->lock);
 }
 
 /* What stands in the gather's list of failures, as one error. */
@@ -110,7 +102,8 @@ slw_code slw_identity_digest_tree(slw_identity *identity, const char *path, slw_
 
 static slw_code changed(const char *path, slw_error *err) {
     slwi_error_path(err, path);
-    return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "TOOLCHAIN_CHANGED", "%s has changed since the identity was taken", path);
+    return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "TOOLCHAIN_CHANGED", "%s has changed since the identity was taken",
+                     path);
 }
 
 /* A tree that has changed is forgotten with the request it fails; the next request has it digested anew. */

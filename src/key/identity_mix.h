@@ -1,5 +1,5 @@
-/* A quick 64-bit mix of bytes, for tables in memory and for noticing damage in the memo: not a digest, it proves nothing to
-   anybody who chose the bytes. Any change inside one 8-byte word changes the result. Native byte order. */
+/* A quick 64-bit mix of bytes, for tables in memory and for noticing damage in the memo: not a digest, it proves
+   nothing to anybody who chose the bytes. Any change inside one 8-byte word changes the result. Native byte order. */
 #ifndef SLWI_IDENTITY_MIX_H
 #define SLWI_IDENTITY_MIX_H
 

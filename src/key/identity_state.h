@@ -21,9 +21,9 @@ typedef struct slwi_component {
     slw_digest *inputs; /* the digest of each input's record */
     size_t input_count, input_capacity;
     slwi_component_tree *trees;
-    int has_proof;  /* an input that stands for content; claims and build-ids do not */
-    int said;       /* slw_identity_prove was called */
-    int available;  /* once sealed: `digest` is its identity */
+    int has_proof; /* an input that stands for content; claims and build-ids do not */
+    int said;      /* slw_identity_prove was called */
+    int available; /* once sealed: `digest` is its identity */
     slw_digest digest;
 } slwi_component;
 
@@ -40,8 +40,8 @@ struct slw_identity {
     int policy;
     int sealed;
     slw_allocator allocator;
-    slw_memo *memo; /* borrowed; NULL under SLW_IDENTITY_CONTENT */
-    slwi_gather gather; /* of the components; not changed any more once sealed */
+    slw_memo *memo;                                   /* borrowed; NULL under SLW_IDENTITY_CONTENT */
+    slwi_gather gather;                               /* of the components; not changed any more once sealed */
     slwi_component *components[SLW_LIMIT_COMPONENTS]; /* in the gather's arena; sorted by name once sealed */
     size_t component_count;
     slw_identity *self;   /* for functions that are given a const identity and must lock it */

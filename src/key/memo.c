@@ -35,7 +35,8 @@ static slw_code open_directory(slw_memo *memo, const char *path, slw_error *err)
     if (fd == -ENOENT) {
         if (memo->read_only) return SLW_OK;
         const int made = slwi_make_directories(os, path, 0700);
-        if (made < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -made, path, "cannot make the memo directory %s", path);
+        if (made < 0)
+            return slwi_fail_os(err, SLW_E_STORAGE, NULL, -made, path, "cannot make the memo directory %s", path);
         fd = slwi_open_directory(os, AT_FDCWD, path, 0, &memo->directory);
     }
     if (fd < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -fd, path, "cannot open the memo directory %s", path);

@@ -1,5 +1,5 @@
-/* The memo's file: a header, records of fixed size, answers. Written whole through a temporary name; whatever does not fit
- * its checks is dropped as a whole, for a memo that is partly wrong is worse than none (pitfall 8). */
+/* The memo's file: a header, records of fixed size, answers. Written whole through a temporary name; whatever does
+ * not fit its checks is dropped as a whole, for a memo that is partly wrong is worse than none (pitfall 8). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -10,11 +10,11 @@
 #include "memo_state.h"
 #include "memory.h"
 
-#define MAGIC "slipway memo\n\0\0"
-#define VERSION 1u
+#define MAGIC             "slipway memo\n\0\0"
+#define VERSION           1u
 #define ANSWERS_BYTES_MAX (16u * 1024u * 1024u)
-#define LOCK_TRIES 50
-#define LOCK_PAUSE_NS UINT64_C(4000000)
+#define LOCK_TRIES        50
+#define LOCK_PAUSE_NS     UINT64_C(4000000)
 
 typedef struct header {
     char magic[16];
@@ -159,7 +159,8 @@ static int write_file(const slwi_os *os, int directory, const char *name, slwi_m
     const int fd = r != 0 ? r : os->openat(os, directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (fd >= 0) {
         r = slwi_write_all(os, fd, &head, sizeof head);
-        if (r == 0 && table->count > 0) r = slwi_write_all(os, fd, table->records, table->count * sizeof *table->records);
+        if (r == 0 && table->count > 0)
+            r = slwi_write_all(os, fd, table->records, table->count * sizeof *table->records);
         if (r == 0 && answers.size > 0) r = slwi_write_all(os, fd, answers.data, answers.size);
         const int closed = os->close(os, fd);
         if (r == 0) r = closed;
@@ -170,7 +171,8 @@ static int write_file(const slwi_os *os, int directory, const char *name, slwi_m
 
 /* The lock only keeps two savers from losing each other's records; where it cannot be had, one of them may. */
 static int lock_directory(const slwi_os *os, const slw_memo *memo) {
-    const int fd = os->openat(os, memo->directory_fd, SLWI_MEMO_LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
+    const int fd =
+        os->openat(os, memo->directory_fd, SLWI_MEMO_LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
     for (int tries = 0; fd >= 0 && tries < LOCK_TRIES; tries++) {
         if (os->lock(os, fd) != -EWOULDBLOCK) break;
         os->sleep_ns(os, LOCK_PAUSE_NS);

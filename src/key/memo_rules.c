@@ -1,5 +1,6 @@
-/* Which files may be recorded. A stat identity stands for bytes only where nothing can change the bytes without changing it;
- * these are the rules that make it so (pitfalls 6 and 7), judged when recording, by what was true while the file was read. */
+/* Which files may be recorded. A stat identity stands for bytes only where nothing can change the bytes without
+ * changing it; these are the rules that make it so (pitfalls 6 and 7), judged when recording, by what was true while
+ * the file was read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -7,8 +8,8 @@
 #include "file.h"
 #include "memo_state.h"
 
-#define AGE_MIN_NS INT64_C(2000000000)
-#define MARGIN_NS INT64_C(2000000000)
+#define AGE_MIN_NS     INT64_C(2000000000)
+#define MARGIN_NS      INT64_C(2000000000)
 #define CLOCK_FRESH_NS UINT64_C(1000000000)
 
 /* Writes a byte into a file of the memo directory: its mtime is that file system's own "now". */
@@ -24,10 +25,11 @@ static int touch_clock(const slwi_os *os, const slw_memo *memo, int64_t *out) {
     return r;
 }
 
-/* A time not later than "now" by the clock of the file's file system. On the memo directory's own that clock is read. The
-   other file systems on which anything is recorded are local too and stamp with this kernel's clock, which the wall clock
-   runs ahead of by at most a tick (10 ms) and a file system's granularity (1 s on ext4 with 128-byte inodes): two seconds
-   are taken off for both. A reading up to a second old is used again: an older "now" only makes the rule stricter. */
+/* A time not later than "now" by the clock of the file's file system. On the memo directory's own that clock is
+   read. The other file systems on which anything is recorded are local too and stamp with this kernel's clock, which
+   the wall clock runs ahead of by at most a tick (10 ms) and a file system's granularity (1 s on ext4 with 128-byte
+   inodes): two seconds are taken off for both. A reading up to a second old is used again: an older "now" only makes
+   the rule stricter. */
 static int64_t file_system_now(slw_memo *memo, uint64_t dev) {
     const slwi_os *os = slwi_os_get();
     if (memo->directory_fd < 0 || memo->read_only || dev != memo->directory.dev) return os->wall_ns(os) - MARGIN_NS;
@@ -49,8 +51,8 @@ slwi_memo_ticket slwi_memo_begin(slw_memo *memo, int fd, const slwi_stat *stat, 
     (void)pthread_mutex_unlock(&memo->lock);
     if (now - AGE_MIN_NS < stat->mtime_ns || now - AGE_MIN_NS < stat->ctime_ns) return ticket;
     if (stat->uid == os->euid(os)) {
-        /* Ours: somebody who may write it could have it mapped, and stores through a mapping change no time. A read lease is
-           refused while anybody has it open for writing or mapped so. */
+        /* Ours: somebody who may write it could have it mapped, and stores through a mapping change no time. A read
+           lease is refused while anybody has it open for writing or mapped so. */
         ticket.leased = os->lease_read(os, fd) == 0;
         ticket.allowed = ticket.leased;
     } else {
@@ -64,7 +66,8 @@ void slwi_memo_end(slw_memo *memo, slwi_memo_ticket *ticket, int fd, const slwi_
     const slwi_os *os = slwi_os_get();
     if (ticket->leased) (void)os->lease_drop(os, fd);
     if (ticket->allowed && digest != NULL) {
-        slwi_memo_record record = {.dev = stat->dev, .ino = stat->ino, .size = stat->size, .mount_id = volume->mount_id};
+        slwi_memo_record record = {
+            .dev = stat->dev, .ino = stat->ino, .size = stat->size, .mount_id = volume->mount_id};
         record.fs_id = volume->fs.id;
         record.fs_type = volume->fs.type;
         record.mtime_ns = stat->mtime_ns;

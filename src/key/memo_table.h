@@ -8,10 +8,10 @@
 typedef struct slwi_memo_record {
     uint64_t dev, ino, size, mount_id, fs_id, fs_type;
     int64_t mtime_ns, ctime_ns;
-    int64_t used_ns;   /* wall clock; only to choose what is dropped */
-    uint8_t boot[16];  /* of the boot in which it was recorded */
+    int64_t used_ns;  /* wall clock; only to choose what is dropped */
+    uint8_t boot[16]; /* of the boot in which it was recorded */
     slw_digest sha256;
-    uint64_t check;    /* of all before it */
+    uint64_t check; /* of all before it */
 } slwi_memo_record;
 
 typedef struct slwi_memo_answer {

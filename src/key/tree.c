@@ -99,7 +99,8 @@ static slw_code push_item(tree_walk *walk, size_t at, int *ok, slw_error *err) {
         path_pop(&walk->logical, logical);
         *ok = 0;
     }
-    return *ok ? SLW_OK : slwi_gather_fail(walk->gather, err, path_text(&walk->logical), "is too long with %.64s", name);
+    return *ok ? SLW_OK
+               : slwi_gather_fail(walk->gather, err, path_text(&walk->logical), "is too long with %.64s", name);
 }
 
 static slw_code link_failed(tree_walk *walk, int error, slw_error *err) {

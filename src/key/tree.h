@@ -1,6 +1,7 @@
-/* The content identity of a directory tree (store-semantics A2): names in the order of their code points; .git, __pycache__,
- * *.pyc and *.pyo left out; links followed and recorded with where they lead; dangling links, cycles, special files and
- * unreadable directories are failures, never omissions; every directory is listed again at the end and must be the same. */
+/* The content identity of a directory tree (store-semantics A2): names in the order of their code points; .git,
+ * __pycache__, *.pyc and *.pyo left out; links followed and recorded with where they lead; dangling links, cycles,
+ * special files and unreadable directories are failures, never omissions; every directory is listed again at the end
+ * and must be the same. */
 #ifndef SLWI_TREE_H
 #define SLWI_TREE_H
 
@@ -15,8 +16,8 @@ typedef enum slwi_tree_state {
 typedef struct slwi_tree_result {
     slwi_tree_state state;
     char resolved[SLWI_PATH_BYTES]; /* of the root; "" when absent or failed */
-    /* SHA-256 of a framed text: for the root and each directory below, the digest of its entries, each with its kind, name,
-       where it leads (links only: for others it follows from the directory), size and digest. */
+    /* SHA-256 of a framed text: for the root and each directory below, the digest of its entries, each with its
+       kind, name, where it leads (links only: for others it follows from the directory), size and digest. */
     slw_digest digest;
     uint64_t files;
 } slwi_tree_result;

@@ -19,8 +19,8 @@ static slw_bytes name_of(const slwi_tree_stack *stack, const slwi_tree_item *ite
     return name;
 }
 
-/* Most names differ first in an ASCII byte, with no code point cut in two before it: then the bytes have the order of the
-   code points, and decoding can be spared. */
+/* Most names differ first in an ASCII byte, with no code point cut in two before it: then the bytes have the order
+   of the code points, and decoding can be spared. */
 static int compare_names(slw_bytes a, slw_bytes b) {
     const unsigned char *x = a.data, *y = b.data;
     size_t at = 0;

@@ -8,7 +8,7 @@
 typedef struct slwi_tree_item {
     size_t name; /* offset of a NUL-terminated name in `names` */
     size_t size;
-    char type;   /* as slwi_dirent's */
+    char type; /* as slwi_dirent's */
     char skipped;
 } slwi_tree_item;
 
@@ -21,8 +21,8 @@ typedef struct slwi_tree_stack {
     slwi_dir dir; /* here, for it is too large for a stack frame of a recursion */
 } slwi_tree_stack;
 
-/* Reads all names of an open directory onto the stack, sorted by code point; the count and the sum of the hashes of those
-   that are not left out. 0, -errno, -ENOMEM; -E2BIG past `limit` names. */
+/* Reads all names of an open directory onto the stack, sorted by code point; the count and the sum of the hashes of
+   those that are not left out. 0, -errno, -ENOMEM; -E2BIG past `limit` names. */
 int slwi_tree_list(slwi_tree_stack *stack, int fd, size_t limit, uint64_t *names_count, uint64_t *names_sum);
 
 /* Only the count and the sum. */
