@@ -1,5 +1,5 @@
-/* Bytes that are handed out: read once into private pages, then read-only. Pages and not the heap, so that a stray write
-   ends at once instead of changing a kernel. */
+/* Bytes that are handed out: read once into private pages, then read-only. Pages and not the heap, so that a stray
+   write ends at once instead of changing a kernel. */
 #include "file.h"
 
 #include <errno.h>

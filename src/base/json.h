@@ -10,7 +10,7 @@ typedef struct slwi_json slwi_json; /* a node; borrowed from the document */
 typedef struct slwi_json_limits {
     size_t bytes;
     size_t depth;
-    size_t values;
+    size_t values; /* an object counts 8 and an array 4, as much as they take in memory */
     int lone_surrogates; /* 1: \udXXX escapes that are not pairs are kept, as WTF-8; 0: refused */
 } slwi_json_limits;
 #define SLWI_JSON_LIMITS_DEFAULT                                                                                   \

@@ -1,4 +1,5 @@
-/* Duplicate names by sorting: heap sort, because its worst case is n log n whatever the names are, and it needs no memory. */
+/* Duplicate names by sorting: heap sort, because its worst case is n log n whatever the names are, and it needs no
+   memory. */
 #include "json_names.h"
 
 #include <string.h>
@@ -42,7 +43,8 @@ int slwi_json_names_add(slwi_json_names *names, size_t first_byte, size_t offset
 }
 
 static int same_text(const slwi_json_names *names, const slwi_json_name *a, const slwi_json_name *b) {
-    return a->size == b->size && memcmp(names->bytes.data + a->first_byte, names->bytes.data + b->first_byte, a->size) == 0;
+    if (a->size != b->size) return 0;
+    return memcmp(names->bytes.data + a->first_byte, names->bytes.data + b->first_byte, a->size) == 0;
 }
 
 /* By hash, size, bytes, and then by place, so that of equal names the first in the text comes first. */

@@ -5,7 +5,8 @@
 #include "json.h"
 
 /* OK when the text is exactly one JSON value within the limits; else as slwi_json_parse. Iterative; time n log n in the
-   names of one object, else linear. *lone_surrogates: how many \udXXX escapes stand alone (0 unless the limits allow them). */
+   names of one object, else linear. *lone_surrogates: how many \udXXX escapes stand alone (0 unless the limits allow
+   them). */
 slw_code slwi_json_scan(const slw_allocator *allocator, slw_bytes text, const slwi_json_limits *limits,
                         size_t *lone_surrogates, slw_error *err);
 /* Replaces every lone surrogate escape of a text that passed the scan by its three bytes of WTF-8, which json-c passes

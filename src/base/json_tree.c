@@ -88,11 +88,45 @@ slw_code slwi_json_parse(const slw_allocator *allocator, slw_bytes text, const s
     return SLW_OK;
 }
 
+static int is_container(struct json_object *object) {
+    const enum json_type type = json_object_get_type(object);
+    return type == json_type_object || type == json_type_array;
+}
+
+/* Takes a reference of a container and puts it before `list`; anything else leaves the list as it is. */
+static struct json_object *push(struct json_object *list, struct json_object *object) {
+    if (!is_container(object)) return list;
+    json_object_set_userdata(object, list, NULL);
+    return json_object_get(object);
+}
+
+/* json-c frees by recursion, which 2,048 levels on the small stack of a musl thread do not survive. So each container is
+   kept alive past its parent, on a list that runs through their user data. */
+static void free_tree(struct json_object *root) {
+    if (!is_container(root)) {
+        json_object_put(root);
+        return;
+    }
+    struct json_object *list = root;
+    while (list != NULL) {
+        struct json_object *object = list;
+        list = json_object_get_userdata(object);
+        if (json_object_get_type(object) == json_type_object) {
+            struct lh_entry *entry = lh_table_head(json_object_get_object(object));
+            for (; entry != NULL; entry = lh_entry_next(entry)) list = push(list, lh_entry_v(entry));
+        } else {
+            const size_t count = json_object_array_length(object);
+            for (size_t i = 0; i < count; i++) list = push(list, json_object_array_get_idx(object, i));
+        }
+        json_object_put(object);
+    }
+}
+
 void slwi_json_free(slwi_json_document **document) {
     if (document == NULL || *document == NULL) return;
     slwi_json_document *old = *document;
     *document = NULL;
-    json_object_put(old->root);
+    free_tree(old->root);
     const slw_allocator allocator = old->allocator;
     slwi_free(&allocator, old);
 }

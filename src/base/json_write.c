@@ -67,7 +67,8 @@ void slwi_json_array_end(slwi_json_writer *writer) {
 static void check_order(slwi_json_writer *writer, const char *name) {
     char *last = writer->last_key[writer->depth];
     const int has_last = writer->need_comma[writer->depth];
-    /* UTF-8 sorts by its bytes as its code points do. Of a longer key only the head is kept: two of the same head pass. */
+    /* UTF-8 sorts by its bytes as its code points do. Of a longer key only the head is kept: two of the same head
+       pass. */
     const int order = has_last ? strncmp(last, name, KEY_KEPT) : -1;
     const int cut = order == 0 && strlen(last) == KEY_KEPT;
     if (order > 0 || (order == 0 && !cut)) fail(writer->out, SLW_E_USAGE);
@@ -173,7 +174,8 @@ void slwi_json_put_i64(slwi_json_writer *writer, int64_t value) {
 
 /* The fewest digits that read back as the same bits. Printed and read under one locale, whatever its point is. */
 static void shortest(double value, char out[40]) {
-    const int first = fabs(value) < DBL_MIN ? 1 : 15; /* to 15 digits %g drops what is not needed; not so for subnormals */
+    /* To 15 digits %g drops what is not needed; not so for subnormals. */
+    const int first = fabs(value) < DBL_MIN ? 1 : 15;
     for (int digits = first; digits <= 17; digits++) {
         (void)snprintf(out, 40, "%.*g", digits, value);
         if (strtod(out, NULL) == value) return; /* NOLINT: equality is what is asked */

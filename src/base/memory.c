@@ -15,7 +15,7 @@ slw_code slwi_allocator_take(const slw_allocator *from, slw_allocator *out, slw_
     }
     const int set = (from->allocate != NULL) + (from->reallocate != NULL) + (from->release != NULL);
     if (set != 0 && set != 3) {
-        return slwi_fail(err, SLW_E_USAGE, "BAD_ALLOCATOR", "an allocator has all three functions or none, not %d", set);
+        return slwi_fail(err, SLW_E_USAGE, "BAD_ALLOCATOR", "an allocator has three functions or none, not %d", set);
     }
     *out = *from;
     return SLW_OK;

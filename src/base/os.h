@@ -64,7 +64,8 @@ struct slwi_os {
     int (*mkdirat)(const slwi_os *os, int dirfd, const char *path, unsigned mode);
     int (*unlinkat)(const slwi_os *os, int dirfd, const char *path, int directory);
     int (*rename)(const slwi_os *os, int from_dirfd, const char *from, int to_dirfd, const char *to);
-    int (*rename_noreplace)(const slwi_os *os, int from_dirfd, const char *from, int to_dirfd, const char *to); /* -ENOSYS/-EINVAL: not able */
+    int (*rename_noreplace)(const slwi_os *os, int from_dirfd, const char *from, int to_dirfd,
+                            const char *to); /* -ENOSYS/-EINVAL: not able */
     int (*symlinkat)(const slwi_os *os, const char *target, int dirfd, const char *path);
     int (*fchmod)(const slwi_os *os, int fd, unsigned mode);
     int (*fsync)(const slwi_os *os, int fd);
@@ -104,12 +105,13 @@ struct slwi_os {
     /* Children: see process.h. Returns a process id or -errno. All inputs are ready-made: nothing allocates after fork. */
     int64_t (*spawn)(const slwi_os *os, const char *program, char *const *argv, char *const *envp, const char *directory,
                      int output_fd);
-    int (*wait)(const slwi_os *os, int64_t process, int *status); /* 0: still running, 1: ended (what was left of its group was killed first), status as waitpid's; -ECHILD */
+    /* 0: still running; 1: ended (what was left of its group was killed first), status as waitpid's; -ECHILD: lost. */
+    int (*wait)(const slwi_os *os, int64_t process, int *status);
     int (*kill_group)(const slwi_os *os, int64_t process);
     int (*poll_readable)(const slwi_os *os, int fd, uint64_t timeout_ns); /* 1 readable or hung up, 0 time-out */
 
-    /* The mount's id (the unique one where the kernel has it), for memo records; fstat and fstatat leave mount_id 0, since
-       a lookup calls them too often to pay for it. 0 with *out 0 where the platform does not tell. */
+    /* The mount's id (the unique one where the kernel has it), for memo records; fstat and fstatat leave mount_id 0,
+       since a lookup calls them too often to pay for it. 0 with *out 0 where the platform does not tell. */
     int (*stat_mount_id)(const slwi_os *os, int fd, uint64_t *out);
 };
 

@@ -9,8 +9,8 @@
  *         if (!heap.failed) break;             // a run that met no fault: done
  *     }
  *
- * Thread-safe. Every block carries a header and a tail; a pointer that is not one of this heap's, a second release and a
- * write past the end end the process with a message. */
+ * Thread-safe. Every block carries a header and a tail: a pointer that is not one of this heap's, a second release and
+ * a write past the end end the process with a message. */
 #ifndef SLT_FAULT_ALLOC_H
 #define SLT_FAULT_ALLOC_H
 

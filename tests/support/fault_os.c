@@ -193,7 +193,8 @@ static verdict judge(slt_call call, const char *path) {
     return result;
 }
 
-/* The common shape: judge, perhaps call, perhaps hide the success or die, log. `make` is an expression using n = next. */
+/* The common shape: judge, perhaps call, perhaps hide the success or die, log. `make` is an expression using n =
+   next. */
 #define WRAP(call, fd, path, make)                                                                                 \
     do {                                                                                                           \
         const slwi_os *n = os->next;                                                                               \
@@ -298,7 +299,8 @@ ON_FD(poll_readable, SLT_POLL_READABLE, (const slwi_os *os, int fd, uint64_t tim
 ON_NAME(int, fstatat, SLT_FSTATAT, (const slwi_os *os, int dirfd, const char *path, int follow, slwi_stat *out),
         n->fstatat(n, dirfd, path, follow, out))
 ON_NAME(int64_t, readlinkat, SLT_READLINKAT,
-        (const slwi_os *os, int dirfd, const char *path, char *out, size_t size), n->readlinkat(n, dirfd, path, out, size))
+        (const slwi_os *os, int dirfd, const char *path, char *out, size_t size),
+        n->readlinkat(n, dirfd, path, out, size))
 ON_NAME(int, mkdirat, SLT_MKDIRAT, (const slwi_os *os, int dirfd, const char *path, unsigned mode),
         n->mkdirat(n, dirfd, path, mode))
 ON_NAME(int, unlinkat, SLT_UNLINKAT, (const slwi_os *os, int dirfd, const char *path, int directory),

@@ -5,7 +5,8 @@
  *     …
  *     slt_fault_os_remove();
  *
- * Every function of the table is wrapped. Calls may come from any thread; install, add, clear and remove only while none
+ * Every function of the table is wrapped. Calls may come from any thread; install, add, clear and remove only while
+ * none
  * is under way. State is inherited by fork, so a child that installs it may be killed by it. */
 #ifndef SLT_FAULT_OS_H
 #define SLT_FAULT_OS_H
@@ -93,8 +94,8 @@ uint64_t slt_fault_os_count(slt_call call); /* since the install or clear; SLT_A
 uint64_t slt_fault_os_fired(void);          /* how often a fault took effect: 0 means that the test tested nothing */
 const char *slt_call_name(slt_call call);   /* "openat" */
 
-/* Called before each call (without a lock held), for races: the hook may change the file system behind the caller's back.
-   Calls made by the hook itself through the table are not hooked again. NULL: none. */
+/* Called before each call (without a lock held), for races: the hook may change the file system behind the caller's
+   back. Calls made by the hook itself through the table are not hooked again. NULL: none. */
 void slt_fault_os_hook(void (*hook)(void *context, slt_call call, const char *path), void *context);
 
 /* Added to what the two clocks say. */

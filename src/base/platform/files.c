@@ -169,7 +169,8 @@ static int os_lease_read(const slwi_os *os, int fd) {
     (void)os;
 #if defined(F_SETLEASE) && defined(F_SETSIG)
     /* Whoever opens the file for writing waits for the lease, and the kernel tells the holder with SIGIO, which ends a
-       process that has no handler. Here nobody is to be told: no owner, and until that is set a signal that is ignored. */
+       process that has no handler. Here nobody is to be told: no owner, and until that is set a signal that is
+       ignored. */
     (void)fcntl(fd, F_SETSIG, SIGURG);
     const int rc = lease(fd, F_RDLCK);
     if (rc == 0) (void)fcntl(fd, F_SETOWN, 0);

@@ -12,7 +12,8 @@
 #define MAP_ANONYMOUS MAP_ANON
 #endif
 
-/* Up to here the pages are made at once: what is mapped is about to be read into whole, and a fault a page costs more. */
+/* Up to here the pages are made at once: what is mapped is about to be read into whole, and a fault a page costs
+   more. */
 #define POPULATE_MAX ((size_t)4 << 20)
 
 static size_t whole_pages(size_t size) {

@@ -107,8 +107,8 @@ static int is_dot(const char *name) {
 }
 
 #ifdef __linux__
-/* struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name. Listing by this call needs no descriptor and no memory of
-   its own, which fdopendir does. */
+/* struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name. Listing by this call needs no descriptor and no memory
+   of its own, which fdopendir does. */
 enum { AT_RECLEN = 16, AT_TYPE = 18, AT_NAME = 19 };
 
 static char entry_type(uint8_t type) {

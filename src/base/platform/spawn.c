@@ -95,7 +95,8 @@ static __attribute__((noinline)) pid_t start_child(const child_plan *plan) {
 }
 
 #ifdef __linux__
-/* The helper: it leads the group, waits for the real child and ends as that did. Only calls that are safe after a fork. */
+/* The helper: it leads the group, waits for the real child and ends as that did. Only calls that are safe after a
+   fork. */
 static _Noreturn void run_helper(child_plan *plan) {
     (void)setpgid(0, 0);
     default_signals();

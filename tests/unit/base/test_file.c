@@ -218,7 +218,8 @@ END_TEST
 /* ---- trees ---- */
 
 static void make_tree(const char *dir) {
-    slt_shell("cd %s && mkdir -p t/a/b/c t/empty t/wide && echo x > t/f && echo y > t/a/b/c/g && ln -s /etc t/to_etc && "
+    slt_shell("cd %s && mkdir -p t/a/b/c t/empty t/wide && echo x > t/f && echo y > t/a/b/c/g && "
+              "ln -s /etc t/to_etc && "
               "ln -s ../../keep t/a/up && mkfifo t/pipe && ln -s . t/a/self && "
               "i=0; while [ $i -lt 300 ]; do mkdir t/wide/d$i; echo z > t/wide/d$i/f; i=$((i+1)); done; "
               "mkdir keep && echo k > keep/k",
@@ -328,7 +329,8 @@ typedef struct mover {
     int done;
 } mover;
 
-/* While the walk is inside, its directory is moved out of the tree: ".." then leads elsewhere, and must not be followed. */
+/* While the walk is inside, its directory is moved out of the tree: ".." then leads elsewhere, and must not be
+   followed. */
 static void move_away(void *context, slt_call call, const char *path) {
     mover *m = context;
     if (m->done || call != SLT_UNLINKAT || strstr(path, "b/inner") == NULL) return;

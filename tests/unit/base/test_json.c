@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,8 +136,10 @@ static slwi_json_document *parse(slw_bytes text, int lone) {
 }
 
 START_TEST(values_mean_what_they_say) {
-    slwi_json_document *d = parse(BYTES(" {\"i\": -5, \"u\": 18446744073709551615, \"m\": -9223372036854775808, \"d\": 1e5,"
-                                        "\"n\": null, \"t\": true, \"f\": false, \"z\": -0, \"s\": \"a\\u0000\\n\\ud83d\\ude00\\/\", "
+    slwi_json_document *d = parse(BYTES(" {\"i\": -5, \"u\": 18446744073709551615, \"m\": -9223372036854775808,"
+                                        "\"d\": 1e5,"
+                                        "\"n\": null, \"t\": true, \"f\": false, \"z\": -0,"
+                                        "\"s\": \"a\\u0000\\n\\ud83d\\ude00\\/\", "
                                         "\"a\": [1, [], {}], \"e\": \"\", \"big\": 4294967296}\n"),
                                   0);
     const slwi_json *root = slwi_json_root(d);
@@ -189,7 +192,8 @@ START_TEST(roots_of_every_kind) {
     static const struct {
         const char *text;
         slwi_json_type kind;
-    } rows[] = {{"null", SLWI_JSON_NULL}, {" true ", SLWI_JSON_BOOL},  {"12", SLWI_JSON_INT},   {"-0.5e-3", SLWI_JSON_DOUBLE},
+    } rows[] = {{"null", SLWI_JSON_NULL}, {" true ", SLWI_JSON_BOOL},  {"12", SLWI_JSON_INT},
+                {"-0.5e-3", SLWI_JSON_DOUBLE},
                 {"\"\"", SLWI_JSON_STRING}, {"[ ]", SLWI_JSON_ARRAY}, {"{ }", SLWI_JSON_OBJECT}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         /* Exactly as long as the text: nothing behind it may be read (the sanitizers watch). */
@@ -232,7 +236,8 @@ START_TEST(members_in_order) {
 END_TEST
 
 START_TEST(lone_surrogates_are_kept_when_asked) {
-    slwi_json_document *d = parse(BYTES("[\"\\udcff\", \"a\\ud800\\\\u0041\", \"\\ud83d\\ude00\\udc80\", \"\\udc00\\ud800\","
+    slwi_json_document *d = parse(BYTES("[\"\\udcff\", \"a\\ud800\\\\u0041\", \"\\ud83d\\ude00\\udc80\", "
+                                        "\"\\udc00\\ud800\","
                                         "{\"\\udc80\\n\":\"\\ud800\\ud83d\\ude00\"}]"),
                                   1);
     static const struct {
@@ -263,7 +268,7 @@ END_TEST
 START_TEST(limits_are_exact) {
     slw_error err = SLW_ERROR_INIT;
     slwi_json_document *d = NULL;
-    slwi_json_limits limits = {10, 3, 4, 0};
+    slwi_json_limits limits = {10, 3, 100, 0};
     ck_assert_int_eq(slwi_json_parse(NULL, BYTES("[[[]],1]  "), &limits, &d, &err), SLW_OK);
     slwi_json_free(&d);
     ck_assert_int_eq(slwi_json_parse(NULL, BYTES("[[[]],1]   "), &limits, &d, &err), SLW_E_LIMIT);
@@ -276,10 +281,46 @@ START_TEST(limits_are_exact) {
     ck_assert_uint_eq(err.offset_bytes, 6);
     ck_assert_uint_eq(err.limit, 3);
     slwi_error_reset(&err);
+    limits.values = 7; /* 4 for the array */
+    ck_assert_int_eq(slwi_json_parse(NULL, BYTES("[1,2,3]"), &limits, &d, &err), SLW_OK);
+    slwi_json_free(&d);
     ck_assert_int_eq(slwi_json_parse(NULL, BYTES("[1,2,3,4]"), &limits, &d, &err), SLW_E_LIMIT);
     ck_assert_str_eq(err.reason, "VALUES");
     ck_assert_uint_eq(err.offset_bytes, 7);
     ck_assert_ptr_null(d);
+}
+END_TEST
+
+static void *parse_deep(void *argument) {
+    const slw_bytes *text = argument;
+    slwi_json_limits limits = SLWI_JSON_LIMITS_DEFAULT;
+    limits.depth = 2048;
+    slwi_json_document *d = NULL;
+    const slw_code rc = slwi_json_parse(NULL, *text, &limits, &d, NULL);
+    slwi_json_free(&d);
+    return rc == SLW_OK ? argument : NULL;
+}
+
+/* A thread of musl has 128 KiB. */
+START_TEST(depth_costs_no_stack) {
+    enum { DEPTH = 2048 };
+    char text[8 * DEPTH];
+    size_t used = 0;
+    for (int i = 0; i < DEPTH; i++) {
+        memcpy(text + used, i % 2 == 0 ? "[" : "{\"\":", i % 2 == 0 ? 1 : 4);
+        used += i % 2 == 0 ? 1 : 4;
+    }
+    text[used++] = '1';
+    for (int i = DEPTH; i > 0; i--) text[used++] = i % 2 == 0 ? '}' : ']';
+    slw_bytes bytes = {text, used};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    void *result = NULL;
+    pthread_attr_init(&attributes);
+    ck_assert_int_eq(pthread_attr_setstacksize(&attributes, 65536), 0);
+    ck_assert_int_eq(pthread_create(&thread, &attributes, parse_deep, &bytes), 0);
+    pthread_join(thread, &result);
+    ck_assert_ptr_eq(result, &bytes);
 }
 END_TEST
 
@@ -421,7 +462,8 @@ END_TEST
 
 /* Whatever is put in place of one byte, or cut off at the end, is accepted or refused, never more. */
 START_TEST(every_byte_changed) {
-    static const char good[] = "{\"a\":[1,-2.5e3,true,null,\"x\\u00e9\\ud83d\\ude00\xc3\xa9\"],\"b\":{\"c\":\"\",\"d\":{}}}";
+    static const char good[] =
+        "{\"a\":[1,-2.5e3,true,null,\"x\\u00e9\\ud83d\\ude00\xc3\xa9\"],\"b\":{\"c\":\"\",\"d\":{}}}";
     const slwi_json_limits limits = SLWI_JSON_LIMITS_DEFAULT;
     int accepted = 0;
     for (size_t at = 0; at < sizeof good - 1; at++) {
@@ -457,6 +499,7 @@ int main(void) {
     tcase_add_test(tc, lone_surrogates_are_kept_when_asked);
     tcase_add_test(tc, limits_are_exact);
     tcase_add_test(tc, deep_documents);
+    tcase_add_test(tc, depth_costs_no_stack);
     tcase_add_test(tc, bombs_are_refused_quickly);
     tcase_add_test(tc, many_names_are_not_quadratic);
     tcase_add_test(tc, numbers_at_the_edges);

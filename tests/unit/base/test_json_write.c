@@ -179,7 +179,8 @@ START_TEST(random_doubles_come_back) {
 END_TEST
 
 START_TEST(nodes_are_copied) {
-    static const char text[] = "{\"z\":[1,-2,0.5,18446744073709551615,null,true],\"a\":{\"k\":\"\\u00e9\\u0000\"},\"d\":1.0,\"m\":-0.0}";
+    static const char text[] = "{\"z\":[1,-2,0.5,18446744073709551615,null,true],\"a\":{\"k\":\"\\u00e9\\u0000\"},"
+                               "\"d\":1.0,\"m\":-0.0}";
     const slwi_json_limits limits = SLWI_JSON_LIMITS_DEFAULT;
     slw_error err = SLW_ERROR_INIT;
     slwi_json_document *d = NULL;

@@ -1,5 +1,5 @@
-/* The table of system calls itself, and that faults over it do what they say: a fault that does nothing would make every
-   test that uses it pass. */
+/* The table of system calls itself, and that faults over it do what they say: a fault that does nothing would make
+   every test that uses it pass. */
 #include "slt.h"
 
 #include <errno.h>

@@ -142,8 +142,9 @@ START_TEST(missing_programs) {
     slt_write_file(slt_path(dir, "text", NULL), "no program", 10, 0755);
     slt_write_file(slt_path(dir, "plain", NULL), "#!/bin/sh\n", 10, 0644);
     slt_write_file(slt_path(dir, "script", NULL), "#!/no/such/interpreter\n", 23, 0755);
-    const char *const programs[] = {slt_path(dir, "none", NULL), slt_path(dir, "text", NULL), slt_path(dir, "plain", NULL),
-                                    slt_path(dir, "script", NULL), slt_path(dir, "plain/x", NULL), dir};
+    const char *const programs[] = {slt_path(dir, "none", NULL), slt_path(dir, "text", NULL),
+                                    slt_path(dir, "plain", NULL), slt_path(dir, "script", NULL),
+                                    slt_path(dir, "plain/x", NULL), dir};
     slt_become_nobody(dir);
     const int descriptors = slt_open_descriptors();
     for (size_t i = 0; i < 6; i++) {
