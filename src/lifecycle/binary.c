@@ -58,8 +58,8 @@ static slw_code ambiguous(const slwi_found_binary *first, const slw_file *second
     return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "AMBIGUOUS", "more than one payload is a launch binary");
 }
 
-/* Every payload is read: what cannot be read as a contract is not a launch binary (objects beside shared objects), and its
-   error is told only when nothing else is found. */
+/* Every payload is read: what cannot be read as a contract is not a launch binary (objects beside shared objects),
+   and its error is told only when nothing else is found. */
 static slw_code try_all(const search *at, slwi_found_binary *out, slw_error *err) {
     slwi_found_binary found = {0};
     slw_error refusal = SLW_ERROR_INIT;
@@ -89,8 +89,8 @@ static slw_code try_all(const search *at, slwi_found_binary *out, slw_error *err
     return SLW_OK;
 }
 
-slw_code slwi_find_binary(slwi_entry *entry, const slw_allocator *allocator, const char *backend, slwi_found_binary *out,
-                          uint64_t *bytes, slw_error *err) {
+slw_code slwi_find_binary(slwi_entry *entry, const slw_allocator *allocator, const char *backend,
+                          slwi_found_binary *out, uint64_t *bytes, slw_error *err) {
     const search at = {entry, allocator, backend, bytes};
     const slw_spec *spec = slwi_entry_spec(entry);
     slwi_found_binary found = {0};
@@ -102,7 +102,8 @@ slw_code slwi_find_binary(slwi_entry *entry, const slw_allocator *allocator, con
     if (rc == SLW_OK && found.image == NULL) rc = try_all(&at, &found, err);
     if (rc != SLW_OK) return rc;
     if (found.image == NULL)
-        return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "NOT_RECOGNISED", "no payload is a binary that a backend of this build knows");
+        return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "NOT_RECOGNISED",
+                         "no payload is a binary that a backend of this build knows");
     *out = found;
     return SLW_OK;
 }

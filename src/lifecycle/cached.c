@@ -7,7 +7,8 @@
 #include "memory.h"
 #include "phase.h"
 
-slw_code slwi_cached_create(slwi_entry *entry, slw_metrics *metrics, uint64_t created_ns, slw_cached **out, slw_error *err) {
+slw_code slwi_cached_create(slwi_entry *entry, slw_metrics *metrics, uint64_t created_ns, slw_cached **out,
+                            slw_error *err) {
     const slw_allocator *allocator = slwi_entry_allocator(entry);
     slw_cached *cached = slwi_alloc_zero(allocator, sizeof *cached);
     if (cached == NULL) return slwi_fail_memory(err, sizeof *cached);
@@ -33,7 +34,8 @@ static slw_metrics *metrics_of(const slw_store *store) {
     return (slw_metrics *)(void *)slwi_store_metrics(store);
 }
 
-slw_code slw_store_lookup(slw_store *store, const slw_key *key, const slw_spec *spec, slw_cached **out, slw_error *err) {
+slw_code slw_store_lookup(slw_store *store, const slw_key *key, const slw_spec *spec, slw_cached **out,
+                          slw_error *err) {
     slwi_error_reset(err);
     if (store == NULL || key == NULL || spec == NULL || out == NULL)
         return slwi_fail(err, SLW_E_USAGE, NULL, "slw_store_lookup needs a store, a key, a spec and `out`");
@@ -60,14 +62,14 @@ slw_code slw_store_lookup(slw_store *store, const slw_key *key, const slw_spec *
     return slwi_moment_send(&moment, rc, record);
 }
 
-/* One event for the look-up; another for the build where there was one. The report's times split them: a builder cannot be
-   wrapped to be watched, for its context is used again when the report is released. */
+/* One event for the look-up; another for the build where there was one. The report's times split them: a builder
+   cannot be wrapped to be watched, for its context is used again when the report is released. */
 static slw_code send_events(slw_metrics *metrics, const slw_key *key, slw_code rc, const slw_build_report *report,
                             uint64_t start_ns, uint64_t bytes, const slw_error *err) {
     if (metrics == NULL) return rc;
     const uint64_t duration_ns = slwi_now_ns() - start_ns;
-    const int built = report->build_ns != 0 || rc >= SLW_E_BUILDER_FIRST ||
-                      (rc == SLW_OK && report->disposition != SLW_HIT);
+    const int built =
+        report->build_ns != 0 || rc >= SLW_E_BUILDER_FIRST || (rc == SLW_OK && report->disposition != SLW_HIT);
     slwi_moment lookup = slwi_moment_begin(metrics, SLW_PHASE_LOOKUP);
     lookup.key = slw_key_digest(key);
     lookup.start_ns = start_ns;
@@ -93,14 +95,16 @@ slw_code slw_store_get_or_build(slw_store *store, const slw_key *key, const slw_
                                 slw_build_report *report, slw_cached **out, slw_error *err) {
     slwi_error_reset(err);
     if (store == NULL || key == NULL || spec == NULL || builder == NULL || out == NULL)
-        return slwi_fail(err, SLW_E_USAGE, NULL, "slw_store_get_or_build needs a store, a key, a spec, a builder and `out`");
+        return slwi_fail(err, SLW_E_USAGE, NULL,
+                         "slw_store_get_or_build needs a store, a key, a spec, a builder and `out`");
     const slw_code checked = slwi_check_report(report, err);
     if (checked != SLW_OK) return checked;
     slw_error spare;
     slw_error *record = slwi_error_or(err, &spare);
     const uint64_t created_ns = slwi_now_ns();
 
-    /* Filled here and moved on success. Without a report it is released: the value at once, the directory with the handle. */
+    /* Filled here and moved on success. Without a report it is released: the value at once, the directory with the
+       handle. */
     slw_build_report own = SLW_BUILD_REPORT_INIT;
     slwi_entry *entry = NULL;
     slw_cached *cached = NULL;

@@ -19,7 +19,8 @@ static slw_code check_source(const slw_source *source, slw_error *err) {
 static slw_code check_options(const slw_compile_options *options, const slw_backend_vtable *backend, slw_error *err) {
     if (options->size != sizeof *options)
         return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "slw_compile_options.size is not this version's");
-    if (options->flag_count > 0 && options->flags == NULL) return slwi_fail(err, SLW_E_USAGE, NULL, "the flags are NULL");
+    if (options->flag_count > 0 && options->flags == NULL)
+        return slwi_fail(err, SLW_E_USAGE, NULL, "the flags are NULL");
     if ((options->override_stage != NULL) != (options->override_path != NULL))
         return slwi_fail(err, SLW_E_USAGE, NULL, "an override needs both a stage and a path");
     if (options->override_stage == NULL) return SLW_OK;

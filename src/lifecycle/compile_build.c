@@ -1,5 +1,5 @@
-/* The builder of compile(): the stages in order, the contract of what they made, and the question whether all that was read
-   lies in the key. */
+/* The builder of compile(): the stages in order, the contract of what they made, and the question whether all that
+   was read lies in the key. */
 #define SLIPWAY_NO_GUARDS
 #include <fcntl.h>
 #include <string.h>
@@ -41,8 +41,8 @@ static slw_code read_output(const slwi_request *request, const char *directory, 
     return rc;
 }
 
-static slw_code write_output(const slwi_request *request, const char *directory, const char *name, const slwi_buffer *from,
-                             slw_error *err) {
+static slw_code write_output(const slwi_request *request, const char *directory, const char *name,
+                             const slwi_buffer *from, slw_error *err) {
     slwi_buffer path;
     slw_code rc = join(&request->compiler->allocator, directory, name, &path, err);
     if (rc == SLW_OK) rc = slwi_write_file_atomic(path.data, (slw_bytes){from->data, from->size}, 0644, err);
@@ -136,8 +136,8 @@ slw_code slwi_request_build(void *context, const slw_build_context *build, slw_e
     return rc;
 }
 
-/* The header question is asked first and the files are stat'ed last, as near to the publication as can be; but a changed
-   file explains everything else, so it is told before the header (pitfall 3). */
+/* The header question is asked first and the files are stat'ed last, as near to the publication as can be; but a
+   changed file explains everything else, so it is told before the header (pitfall 3). */
 slw_code slwi_request_confirm(void *context, const slw_build_context *build, slw_error *err) {
     slwi_request *request = context;
     const slw_stage_context stage = stage_context(request, build);

@@ -34,8 +34,8 @@ static slw_code read_source(slwi_request *request, slw_error *err) {
     return rc;
 }
 
-/* An identity of the request's own lends the memo and remembers the include roots: the compiler's is shared by threads, and
-   a header that was edited between two compiles must not spoil the second one. */
+/* An identity of the request's own lends the memo and remembers the include roots: the compiler's is shared by
+   threads, and a header that was edited between two compiles must not spoil the second one. */
 static slw_code open_job(slwi_request *request, slw_error *err) {
     slw_compiler *compiler = request->compiler;
     slw_identity_options options = SLW_IDENTITY_OPTIONS_INIT;
@@ -108,7 +108,8 @@ static void add_reason(slwi_request *request, const char *format, ...) {
     va_end(arguments);
 }
 
-/* Why this request cannot share its result: what the job says, every component that is not proved, or the caller's wish. */
+/* Why this request cannot share its result: what the job says, every component that is not proved, or the caller's
+   wish. */
 static slw_code find_reasons(slwi_request *request, int *keyless, slw_error *err) {
     const char *said = request->compiler->backend->job_private_reason(request->job);
     if (said != NULL) {

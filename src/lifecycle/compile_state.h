@@ -11,10 +11,10 @@
 #include "phase.h"
 
 #define SLWI_TAG_COMPILER 0x53434d50u
-#define SLWI_STAGES_MAX 16u
+#define SLWI_STAGES_MAX   16u
 
-/* One snapshot of the toolchain. When a file of it changes, the next compile takes a new one; the old ones stay until the
-   compiler is closed, because callers hold pointers into them. */
+/* One snapshot of the toolchain. When a file of it changes, the next compile takes a new one; the old ones stay
+   until the compiler is closed, because callers hold pointers into them. */
 typedef struct slwi_toolchain {
     struct slwi_toolchain *older;
     void *state; /* the backend's */
@@ -56,7 +56,7 @@ typedef struct slwi_request {
     slw_bytes text;
     slw_identity *headers; /* its own: remembers the include roots of this request for the recheck */
     void *job;
-    slw_key *key;   /* NULL: no usable identity, or inputs the key does not hold */
+    slw_key *key; /* NULL: no usable identity, or inputs the key does not hold */
     slw_spec *spec;
     char reason[512]; /* "": cacheable; else why it stays private */
     uint64_t created_ns;

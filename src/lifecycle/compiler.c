@@ -17,7 +17,8 @@ static slw_code check_backend(const slw_backend_vtable *backend, slw_error *err)
     for (size_t i = 0; i < backend->stage_count && i < SLWI_STAGES_MAX; i++)
         has_launch_binary |= strcmp(backend->stages[i].payload, backend->launch_binary) == 0;
     if (backend->stage_count == 0 || backend->stage_count > SLWI_STAGES_MAX || !has_launch_binary)
-        return slwi_fail(err, SLW_E_USAGE, "BAD_BACKEND", "the backend has no stages, too many, or none that makes its launch binary");
+        return slwi_fail(err, SLW_E_USAGE, "BAD_BACKEND",
+                         "the backend has no stages, too many, or none that makes its launch binary");
     return SLW_OK;
 }
 
@@ -28,7 +29,8 @@ static slw_code check_options(const slw_compiler_options *options, const slw_bac
     if (options->identity < SLW_IDENTITY_MEMO || options->identity > SLW_IDENTITY_CLAIM)
         return slwi_fail(err, SLW_E_USAGE, "BAD_OPTION", "%d is no identity policy", options->identity);
     if (strcmp(slwi_store_domain(options->store), SLW_DOMAIN_DEFAULT) != 0)
-        return slwi_fail(err, SLW_E_USAGE, "BAD_DOMAIN", "compile() fills stores of the domain %s only", SLW_DOMAIN_DEFAULT);
+        return slwi_fail(err, SLW_E_USAGE, "BAD_DOMAIN", "compile() fills stores of the domain %s only",
+                         SLW_DOMAIN_DEFAULT);
     const char *name = options->backend != NULL ? options->backend : "host";
     *backend = options->backend_impl != NULL ? options->backend_impl : slwi_backend_find(name);
     if (*backend == NULL) {
@@ -118,7 +120,8 @@ static void free_compiler(slw_compiler *compiler) {
 
 slw_code slw_compiler_open(const slw_compiler_options *options, slw_compiler **out, slw_error *err) {
     slwi_error_reset(err);
-    if (options == NULL || out == NULL) return slwi_fail(err, SLW_E_USAGE, NULL, "slw_compiler_open needs options and `out`");
+    if (options == NULL || out == NULL)
+        return slwi_fail(err, SLW_E_USAGE, NULL, "slw_compiler_open needs options and `out`");
     const slw_backend_vtable *backend = NULL;
     slw_allocator allocator;
     slw_code rc = check_options(options, &backend, err);

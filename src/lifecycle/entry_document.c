@@ -100,7 +100,8 @@ static slw_code check_canonical(const slw_allocator *allocator, slw_bytes text, 
 
 static int text_is(const slwi_json *node, const char *expected) {
     slw_bytes text;
-    return slwi_json_string(node, &text) && text.size == strlen(expected) && memcmp(text.data, expected, text.size) == 0;
+    return slwi_json_string(node, &text) && text.size == strlen(expected) &&
+           memcmp(text.data, expected, text.size) == 0;
 }
 
 static slw_code read_root(const slw_allocator *allocator, slw_bytes text, const slwi_json *root, slw_contract **out,
@@ -109,7 +110,8 @@ static slw_code read_root(const slw_allocator *allocator, slw_bytes text, const 
     uint32_t schema = 0;
     slw_bytes unknown = {NULL, 0};
     if (slwi_json_kind(root) != SLWI_JSON_OBJECT) return refuse(err, "document", "is not an object");
-    if (!slwi_json_u32(slwi_json_get(root, "schema"), &schema)) return refuse(err, "schema", "is missing or not a number");
+    if (!slwi_json_u32(slwi_json_get(root, "schema"), &schema))
+        return refuse(err, "schema", "is missing or not a number");
     if (schema != SLWI_ENTRY_DOCUMENT_SCHEMA) {
         *out = NULL;
         return SLW_OK;
@@ -134,15 +136,13 @@ static slw_code read_root(const slw_allocator *allocator, slw_bytes text, const 
     return SLW_OK;
 }
 
-slw_code slwi_entry_document_contract(const slw_allocator *allocator, slw_bytes text, slw_contract **out, slw_error *err) {
+slw_code slwi_entry_document_contract(const slw_allocator *allocator, slw_bytes text, slw_contract **out,
+                                      slw_error *err) {
     const slwi_json_limits limits = {SLW_LIMIT_JSON_BYTES, 64, SLW_LIMIT_JSON_VALUES, 1};
     slwi_json_document *document = NULL;
     slw_code rc = slwi_json_parse(allocator, text, &limits, &document, err);
-    if (rc != SLW_OK) {
-        slwi_error_path(err, SLWI_ENTRY_DOCUMENT_NAME);
-        return rc;
-    }
-    rc = read_root(allocator, text, slwi_json_root(document), out, err);
+    if (rc == SLW_OK) rc = read_root(allocator, text, slwi_json_root(document), out, err);
+    if (rc != SLW_OK) slwi_error_path(err, SLWI_ENTRY_DOCUMENT_NAME);
     slwi_json_free(&document);
     return rc;
 }

@@ -18,7 +18,8 @@ static slw_code settle(slwi_core *core, slwi_contract_box *box, slw_error *err) 
     core->box = box; /* slwi_core_find and the events look at it; the core's destroy releases it */
     if (!slwi_core_find(core, name, &core->launch_index) || !slwi_entry_file(core->entry, core->launch_index, &file)) {
         slwi_error_subject(err, name, strlen(name));
-        return slwi_fail(err, SLW_E_INVALID_METADATA, "NO_LAUNCH_BINARY", "the contract's launch binary is not in the entry");
+        return slwi_fail(err, SLW_E_INVALID_METADATA, "NO_LAUNCH_BINARY",
+                         "the contract's launch binary is not in the entry");
     }
     core->launch_bytes = file.size_bytes;
     core->launch_sha256 = file.sha256;
@@ -32,8 +33,8 @@ static slw_code derive_anew(slwi_core *core, const slw_backend_vtable *reader, s
     slwi_contract_box *box = NULL;
     slw_code rc = slwi_core_image(core, core->launch_index, &image, err);
     if (rc == SLW_OK)
-        rc = reader->read_contract(&core->allocator, slwi_image_bytes(image), core->box->contract->launch_binary, &contract,
-                                   err);
+        rc = reader->read_contract(&core->allocator, slwi_image_bytes(image), core->box->contract->launch_binary,
+                                   &contract, err);
     if (rc != SLW_OK) return rc;
     rc = slwi_contract_box_create(&core->allocator, contract, reader, &box, err);
     if (rc != SLW_OK) {
@@ -118,7 +119,8 @@ static slw_code check_options(const slw_hydrate_options *options, slw_error *err
     if (options->size != sizeof *options)
         return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "slw_hydrate_options.size is not this version's");
     if (options->launch_binary != SLW_HYDRATE_LAZY && options->launch_binary != SLW_HYDRATE_EAGER)
-        return slwi_fail(err, SLW_E_USAGE, "BAD_OPTION", "launch_binary is neither SLW_HYDRATE_LAZY nor SLW_HYDRATE_EAGER");
+        return slwi_fail(err, SLW_E_USAGE, "BAD_OPTION",
+                         "launch_binary is neither SLW_HYDRATE_LAZY nor SLW_HYDRATE_EAGER");
     if (options->backend != NULL && slwi_backend_find(options->backend) == NULL) {
         slwi_error_subject(err, options->backend, strlen(options->backend));
         return slwi_fail(err, SLW_E_UNSUPPORTED, "NO_BACKEND", "this build has no backend of that name");
@@ -157,7 +159,8 @@ slw_code slw_hydrate(slw_cached **from, const slw_hydrate_options *options, slw_
     slwi_moment moment = slwi_moment_begin(metrics, SLW_PHASE_HYDRATE);
     rc = slwi_origin_create(&cached->allocator, cached->entry, metrics, cached->created_ns, &origin, record);
     if (rc == SLW_OK)
-        rc = slwi_core_create(&cached->allocator, origin, cached->entry, slwi_entry_file_count(cached->entry), &core, record);
+        rc = slwi_core_create(&cached->allocator, origin, cached->entry, slwi_entry_file_count(cached->entry), &core,
+                              record);
     if (rc == SLW_OK) rc = hydrate_core(core, options, &bytes, record);
     if (rc == SLW_OK) rc = make_handle(core, &hydrated, record);
     if (rc != SLW_OK) slwi_error_phase(record, "hydrate");
@@ -185,18 +188,21 @@ slw_code slw_hydrate(slw_cached **from, const slw_hydrate_options *options, slw_
 static slw_code fill_direct(slwi_core *core, slw_bytes binary, const char *name, const char *backend, slw_error *err) {
     slwi_image *image = NULL;
     const int rc = slwi_image_create(&core->allocator, binary.size, &image);
-    if (rc != 0) return slwi_fail_os(err, SLW_E_NO_MEMORY, NULL, -rc, NULL, "no memory for a binary of %zu bytes", binary.size);
+    if (rc != 0)
+        return slwi_fail_os(err, SLW_E_NO_MEMORY, NULL, -rc, NULL, "no memory for a binary of %zu bytes", binary.size);
     memcpy(slwi_image_data(image), binary.data, binary.size);
     const int sealed = slwi_image_seal(image);
     atomic_store_explicit(&core->images[0], image, memory_order_release);
-    if (sealed != 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -sealed, NULL, "the binary's memory cannot be sealed");
+    if (sealed != 0)
+        return slwi_fail_os(err, SLW_E_STORAGE, NULL, -sealed, NULL, "the binary's memory cannot be sealed");
     slw_sha256(slwi_image_bytes(image), &core->launch_sha256);
     core->launch_bytes = binary.size;
     const slw_backend_vtable *reader =
         backend != NULL ? slwi_backend_find(backend) : slwi_backend_recognise(slwi_image_bytes(image));
     if (reader == NULL) {
         slwi_error_subject(err, name, strlen(name));
-        return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "NOT_RECOGNISED", "no backend of this build knows such a binary");
+        return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "NOT_RECOGNISED",
+                         "no backend of this build knows such a binary");
     }
     slw_contract *contract = NULL;
     slw_code code = reader->read_contract(&core->allocator, slwi_image_bytes(image), name, &contract, err);

@@ -54,7 +54,8 @@ slw_code slwi_core_image(slwi_core *core, size_t index, slwi_image **out, slw_er
         return slwi_fail(err, SLW_E_MISS, NULL, "there is no payload %zu", index);
     const slw_code rc = read_image(core, &file, &image, err);
     if (rc != SLW_OK) return rc;
-    /* Two shares may have read it at once: one image wins, the other is dropped, and everybody hands out the winner. */
+    /* Two shares may have read it at once: one image wins, the other is dropped, and everybody hands out the
+       winner. */
     slwi_image *winner = NULL;
     if (!atomic_compare_exchange_strong_explicit(&core->images[index], &winner, image, memory_order_acq_rel,
                                                  memory_order_acquire)) {

@@ -32,22 +32,32 @@ static slw_code check_arguments(const slwi_launch_core *core, const slw_args *ar
         if (kernel->params[i].role != SLW_ROLE_CALLER) continue;
         if (args->values[at] == NULL) return slwi_fail(err, SLW_E_USAGE, NULL, "argument %u is NULL", (unsigned)at);
         if (args->sizes_bytes != NULL && args->sizes_bytes[at] != kernel->params[i].size_bytes)
-            return bad_argument(err, core, "argument", kernel->params[i].size_bytes, args->sizes_bytes[at], "bytes", at);
+            return bad_argument(err, core, "argument", kernel->params[i].size_bytes, args->sizes_bytes[at], "bytes",
+                                at);
         at++;
     }
     return SLW_OK;
 }
 
-/* Every parameter of the contract in its place: the caller's, the scratch addresses, zeros for what the system fills. */
+/* Every parameter of the contract in its place: the caller's, the scratch addresses, zeros for what the system
+   fills. */
 static void lay_out(const slw_kernel_contract *kernel, const slw_args *args, slw_grid *grid, void **params) {
     static uint64_t zeros[SLWI_HIDDEN_BYTES / sizeof(uint64_t)]; /* only ever read */
     uint32_t at = 0;
     for (uint32_t i = 0; i < kernel->param_count; i++) {
         switch (kernel->params[i].role) {
-        case SLW_ROLE_CALLER: params[i] = args->values[at++]; break;
-        case SLW_ROLE_GLOBAL_SCRATCH: params[i] = &grid->global_scratch; break;
-        case SLW_ROLE_PROFILE_SCRATCH: params[i] = &grid->profile_scratch; break;
-        case SLW_ROLE_HIDDEN: params[i] = zeros; break;
+        case SLW_ROLE_CALLER:
+            params[i] = args->values[at++];
+            break;
+        case SLW_ROLE_GLOBAL_SCRATCH:
+            params[i] = &grid->global_scratch;
+            break;
+        case SLW_ROLE_PROFILE_SCRATCH:
+            params[i] = &grid->profile_scratch;
+            break;
+        case SLW_ROLE_HIDDEN:
+            params[i] = zeros;
+            break;
         }
     }
 }
@@ -61,8 +71,8 @@ static void send_first_launch(const slwi_launch_core *core) {
     (void)slwi_moment_send(&moment, SLW_OK, NULL);
 }
 
-static slw_code launch_with(slwi_launch_core *core, slw_driver_launch *launch, const slw_grid *grid, const slw_args *args,
-                            slw_error *err) {
+static slw_code launch_with(slwi_launch_core *core, slw_driver_launch *launch, const slw_grid *grid,
+                            const slw_args *args, slw_error *err) {
     if (core->direct) {
         launch->params = args != NULL ? args->values : NULL;
         return slwi_module_launch(core->module, core->function, launch, err);

@@ -28,7 +28,8 @@ static slw_code plan_parameters(slwi_launch_core *core, slw_error *err) {
     return SLW_OK;
 }
 
-static slw_code prepare(slw_device_loaded *loaded, const slw_launch_shape *shape, slwi_launch_core *core, slw_error *err) {
+static slw_code prepare(slw_device_loaded *loaded, const slw_launch_shape *shape, slwi_launch_core *core,
+                        slw_error *err) {
     const slw_device *device = slwi_module_device(loaded->module);
     const slw_device_info *info = slwi_device_info(device);
     slw_code rc = slwi_device_check(device, err);
@@ -51,7 +52,8 @@ static slw_code prepare(slw_device_loaded *loaded, const slw_launch_shape *shape
     return slwi_module_prepare(loaded->module, core->function, core->kernel, &resolved, err);
 }
 
-slw_code slw_make_launchable(slw_device_loaded **from, const slw_launch_shape *shape, slw_launchable **out, slw_error *err) {
+slw_code slw_make_launchable(slw_device_loaded **from, const slw_launch_shape *shape, slw_launchable **out,
+                             slw_error *err) {
     slwi_error_reset(err);
     if (from == NULL || *from == NULL || (*from)->tag != SLWI_TAG_LOADED) return slwi_wrong_object(err, "from");
     if (shape == NULL || out == NULL)
@@ -122,7 +124,8 @@ slw_code slw_launchable_retire(slw_launchable **from, const slw_stream *streams,
                                slw_error *err) {
     slwi_error_reset(err);
     if (from == NULL || !is_launchable(*from)) return slwi_wrong_object(err, "from");
-    if (streams == NULL && count > 0) return slwi_fail(err, SLW_E_USAGE, NULL, "slw_launchable_retire needs its streams");
+    if (streams == NULL && count > 0)
+        return slwi_fail(err, SLW_E_USAGE, NULL, "slw_launchable_retire needs its streams");
     slw_launchable *launchable = *from;
     slw_device *device = slwi_module_device(launchable->core->module);
     const uint64_t deadline_ns = slwi_deadline_ns(timeout_ns, SLWI_RETIRE_TIMEOUT_NS);

@@ -43,7 +43,8 @@ static slw_code find_or_load(slwi_core *core, slw_device *device, slwi_module **
 slw_code slw_device_load(slw_hydrated **from, slw_device *device, slw_device_loaded **out, slw_error *err) {
     slwi_error_reset(err);
     if (from == NULL || *from == NULL || (*from)->tag != SLWI_TAG_HYDRATED) return slwi_wrong_object(err, "from");
-    if (device == NULL || out == NULL) return slwi_fail(err, SLW_E_USAGE, NULL, "slw_device_load needs a device and `out`");
+    if (device == NULL || out == NULL)
+        return slwi_fail(err, SLW_E_USAGE, NULL, "slw_device_load needs a device and `out`");
     slw_error spare;
     slw_error *record = slwi_error_or(err, &spare);
     slw_hydrated *hydrated = *from;

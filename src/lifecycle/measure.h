@@ -10,7 +10,7 @@
 typedef struct slwi_moment {
     slw_metrics *metrics; /* borrowed; NULL: nobody listens, and nothing below is used */
     slw_phase phase;
-    const char *outcome;  /* NULL: OK or FAILED by the code */
+    const char *outcome; /* NULL: OK or FAILED by the code */
     const char *key;
     const char *backend;
     const char *target;
@@ -30,8 +30,9 @@ const char *slwi_lookup_outcome(slw_code code);
 
 /* The rest is shared by metrics.c and metrics_json.c only. */
 
-#define SLWI_METRICS_ROWS 160u    /* (phase, backend, target, stage) combinations counted apart; the rest in one row a phase */
-#define SLWI_METRICS_BUCKETS 48u  /* bucket i counts durations below 2^i ns (and not below 2^(i-1)); the last is open */
+#define SLWI_METRICS_ROWS                                                                                              \
+    160u /* (phase, backend, target, stage) combinations counted apart; the rest in one row a phase */
+#define SLWI_METRICS_BUCKETS  48u /* bucket i counts durations below 2^i ns (and not below 2^(i-1)); the last is open */
 #define SLWI_METRICS_OUTCOMES 8u
 
 typedef struct slwi_metrics_row {

@@ -37,11 +37,16 @@ const char *slw_phase_name(slw_phase phase) {
 
 const char *slwi_lookup_outcome(slw_code code) {
     switch (code) {
-    case SLW_OK: return "HIT";
-    case SLW_E_MISS: return "MISS";
-    case SLW_E_INVALID_ENTRY: return "INVALID";
-    case SLW_E_STORAGE: return "STORAGE_ERROR";
-    default: return "FAILED";
+    case SLW_OK:
+        return "HIT";
+    case SLW_E_MISS:
+        return "MISS";
+    case SLW_E_INVALID_ENTRY:
+        return "INVALID";
+    case SLW_E_STORAGE:
+        return "STORAGE_ERROR";
+    default:
+        return "FAILED";
     }
 }
 
@@ -162,7 +167,9 @@ slw_code slwi_moment_send(slwi_moment *moment, slw_code code, const slw_error *e
         .size = sizeof event,
         .phase = moment->phase,
         .code = code,
-        .outcome = moment->outcome != NULL ? moment->outcome : code == SLW_OK ? "OK" : "FAILED",
+        .outcome = moment->outcome != NULL ? moment->outcome
+                   : code == SLW_OK        ? "OK"
+                                           : "FAILED",
         .key = moment->key,
         .backend = moment->backend,
         .target = moment->target,

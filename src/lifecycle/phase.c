@@ -36,8 +36,8 @@ static void destroy_box(slwi_ref *self) {
     slwi_free(&allocator, box);
 }
 
-slw_code slwi_contract_box_create(const slw_allocator *allocator, slw_contract *contract, const slw_backend_vtable *reader,
-                                  slwi_contract_box **out, slw_error *err) {
+slw_code slwi_contract_box_create(const slw_allocator *allocator, slw_contract *contract,
+                                  const slw_backend_vtable *reader, slwi_contract_box **out, slw_error *err) {
     slwi_contract_box *box = slwi_alloc_zero(allocator, sizeof *box);
     if (box == NULL) return slwi_fail_memory(err, sizeof *box);
     slwi_ref_init(&box->ref, destroy_box);
@@ -56,8 +56,8 @@ static void destroy_origin(slwi_ref *self) {
     slwi_free(&allocator, origin);
 }
 
-slw_code slwi_origin_create(const slw_allocator *allocator, slwi_entry *entry, slw_metrics *metrics, uint64_t created_ns,
-                            slwi_origin **out, slw_error *err) {
+slw_code slwi_origin_create(const slw_allocator *allocator, slwi_entry *entry, slw_metrics *metrics,
+                            uint64_t created_ns, slwi_origin **out, slw_error *err) {
     slwi_origin *origin = slwi_alloc_zero(allocator, sizeof *origin);
     if (origin == NULL) return slwi_fail_memory(err, sizeof *origin);
     slwi_ref_init(&origin->ref, destroy_origin);
@@ -74,7 +74,8 @@ slw_code slwi_origin_create(const slw_allocator *allocator, slwi_entry *entry, s
 static void destroy_core(slwi_ref *self) {
     slwi_core *core = (slwi_core *)(void *)self;
     const slw_allocator allocator = core->allocator;
-    for (size_t i = 0; i < core->image_count; i++) slwi_release(atomic_load_explicit(&core->images[i], memory_order_relaxed));
+    for (size_t i = 0; i < core->image_count; i++)
+        slwi_release(atomic_load_explicit(&core->images[i], memory_order_relaxed));
     slwi_release(core->entry);
     slwi_release(core->box);
     slwi_release(core->origin);
@@ -112,7 +113,8 @@ slwi_moment slwi_moment_of(const slwi_origin *origin, const slw_contract *contra
     return moment;
 }
 
-slw_code slwi_find_kernel(const slw_contract *contract, const char *entry, const slw_kernel_contract **out, slw_error *err) {
+slw_code slwi_find_kernel(const slw_contract *contract, const char *entry, const slw_kernel_contract **out,
+                          slw_error *err) {
     const slw_kernel_contract *kernel = slw_contract_find(contract, entry);
     if (kernel != NULL) {
         *out = kernel;

@@ -15,11 +15,11 @@
 #include "modules.h"
 #include "store_entry.h"
 
-#define SLWI_TAG_CACHED 0x53434143u
-#define SLWI_TAG_HYDRATED 0x53485944u
-#define SLWI_TAG_LOADED 0x534c4f44u
+#define SLWI_TAG_CACHED     0x53434143u
+#define SLWI_TAG_HYDRATED   0x53485944u
+#define SLWI_TAG_LOADED     0x534c4f44u
 #define SLWI_TAG_LAUNCHABLE 0x534c4348u
-#define SLWI_TAG_DEAD 0xdeadc0deu
+#define SLWI_TAG_DEAD       0xdeadc0deu
 
 /* A launch contract, counted. Immutable. */
 typedef struct slwi_contract_box {
@@ -33,9 +33,9 @@ typedef struct slwi_contract_box {
 typedef struct slwi_origin {
     slwi_ref ref;
     slw_allocator allocator;
-    slwi_entry *private_entry; /* NULL unless the build is private: its directory lives as long as any handle */
-    slw_metrics *metrics;      /* NULL: nobody listens */
-    uint64_t created_ns;       /* when the look-up or the compile began */
+    slwi_entry *private_entry;      /* NULL unless the build is private: its directory lives as long as any handle */
+    slw_metrics *metrics;           /* NULL: nobody listens */
+    uint64_t created_ns;            /* when the look-up or the compile began */
     char key[SLW_DIGEST_TEXT_SIZE]; /* "": none */
 } slwi_origin;
 
@@ -51,7 +51,8 @@ typedef struct slwi_core {
     slw_digest launch_sha256;
     atomic_int launch_read; /* 1: the contract has been compared with the binary's bytes, or was read from them */
     size_t image_count;
-    _Atomic(slwi_image *) images[]; /* by inventory index; published once, whole, never taken back while the core lives */
+    _Atomic(slwi_image *)
+        images[]; /* by inventory index; published once, whole, never taken back while the core lives */
 } slwi_core;
 
 struct slw_cached {
@@ -84,8 +85,8 @@ typedef struct slwi_shape {
     uint32_t cooperative;
 } slwi_shape;
 
-/* What a launchable and its shares have in common. Counted by `owners` and not by a slwi_ref, because the last owner says
-   whether the module may be unloaded at once. Immutable but for `owners` and `launched`. */
+/* What a launchable and its shares have in common. Counted by `owners` and not by a slwi_ref, because the last
+   owner says whether the module may be unloaded at once. Immutable but for `owners` and `launched`. */
 typedef struct slwi_launch_core {
     slw_allocator allocator;
     slwi_origin *origin;
@@ -107,13 +108,15 @@ struct slw_launchable {
     slwi_launch_core *core;
 };
 
-/* `err` when the caller's record can be used, else `spare`, reset: events carry a record also where the caller wants none. */
+/* `err` when the caller's record can be used, else `spare`, reset: events carry a record also where the caller
+   wants none. */
 slw_error *slwi_error_or(slw_error *err, slw_error *spare);
 /* USAGE for a NULL or an object of another phase; `what` names the argument. */
 slw_code slwi_wrong_object(slw_error *err, const char *what);
 
 /* Makes a handle; takes over the reference to `entry` on success only. `metrics` is retained. */
-slw_code slwi_cached_create(slwi_entry *entry, slw_metrics *metrics, uint64_t created_ns, slw_cached **out, slw_error *err);
+slw_code slwi_cached_create(slwi_entry *entry, slw_metrics *metrics, uint64_t created_ns, slw_cached **out,
+                            slw_error *err);
 
 /* A report that can be filled: NULL, or of this version and owning nothing; else USAGE. */
 slw_code slwi_check_report(const slw_build_report *report, slw_error *err);
@@ -122,10 +125,10 @@ slw_code slwi_check_report(const slw_build_report *report, slw_error *err);
 void slwi_handle_free(const slw_allocator *allocator, uint32_t *tag, void *handle);
 
 /* Takes over `contract` on success only. */
-slw_code slwi_contract_box_create(const slw_allocator *allocator, slw_contract *contract, const slw_backend_vtable *reader,
-                                  slwi_contract_box **out, slw_error *err);
-slw_code slwi_origin_create(const slw_allocator *allocator, slwi_entry *entry, slw_metrics *metrics, uint64_t created_ns,
-                            slwi_origin **out, slw_error *err);
+slw_code slwi_contract_box_create(const slw_allocator *allocator, slw_contract *contract,
+                                  const slw_backend_vtable *reader, slwi_contract_box **out, slw_error *err);
+slw_code slwi_origin_create(const slw_allocator *allocator, slwi_entry *entry, slw_metrics *metrics,
+                            uint64_t created_ns, slwi_origin **out, slw_error *err);
 /* An empty core with room for `image_count` images; origin is retained, entry is retained. */
 slw_code slwi_core_create(const slw_allocator *allocator, slwi_origin *origin, slwi_entry *entry, size_t image_count,
                           slwi_core **out, slw_error *err);
@@ -143,7 +146,8 @@ slw_bytes slwi_image_bytes(slwi_image *image);
 slwi_moment slwi_moment_of(const slwi_origin *origin, const slw_contract *contract, slw_phase phase);
 
 /* The kernel of that name, or MISS, NO_KERNEL with the names there are. */
-slw_code slwi_find_kernel(const slw_contract *contract, const char *entry, const slw_kernel_contract **out, slw_error *err);
+slw_code slwi_find_kernel(const slw_contract *contract, const char *entry, const slw_kernel_contract **out,
+                          slw_error *err);
 
 /* Drops one owner; with `unload` the last one unloads the module instead of retiring it. */
 void slwi_launch_core_drop(slwi_launch_core *core, int unload);

@@ -6,8 +6,8 @@
 #include "checked.h"
 #include "fail.h"
 
-static slw_code over(slw_error *err, const slw_kernel_contract *kernel, const slw_device_info *info, const char *resource,
-                     uint64_t required, uint64_t limit, const char *unit) {
+static slw_code over(slw_error *err, const slw_kernel_contract *kernel, const slw_device_info *info,
+                     const char *resource, uint64_t required, uint64_t limit, const char *unit) {
     slwi_error_amount(err, resource, required, limit, unit);
     slwi_error_kernel(err, kernel->name, info->name);
     return slwi_fail(err, SLW_E_OUT_OF_RESOURCES, NULL, "%.128s needs %llu %s of %s; %.64s has %llu", kernel->name,
@@ -109,7 +109,8 @@ static slw_code check_shared(const slw_kernel_contract *kernel, const slw_device
     return SLW_OK;
 }
 
-/* Pitfall 36. Registers are given to a warp in steps of 8 a thread, and a warp lives in one of four equal parts of the file. */
+/* Pitfall 36. Registers are given to a warp in steps of 8 a thread, and a warp lives in one of four equal parts of
+   the file. */
 static slw_code check_registers(const slw_kernel_contract *kernel, const slw_device_info *info, const uint32_t block[3],
                                 slw_error *err) {
     const uint64_t file = limit_of(info->registers_per_multiprocessor, info->registers_per_block);
@@ -124,7 +125,8 @@ static slw_code check_registers(const slw_kernel_contract *kernel, const slw_dev
 static slw_code check_cluster(const slw_kernel_contract *kernel, const slw_device_info *info, const slwi_shape *shape,
                               slw_error *err) {
     if (all_zero(shape->cluster)) return SLW_OK;
-    if (any_zero(shape->cluster)) return invalid(err, kernel, info->name, "BAD_CLUSTER", "a dimension of the cluster is 0");
+    if (any_zero(shape->cluster))
+        return invalid(err, kernel, info->name, "BAD_CLUSTER", "a dimension of the cluster is 0");
     const uint64_t rank = product3(shape->cluster);
     const uint64_t device = info->max_cluster_rank != 0 ? info->max_cluster_rank : 1;
     const uint64_t limit = limit_of(device, kernel->max_cluster_rank);
@@ -140,7 +142,8 @@ slw_code slwi_preflight_shape(const slw_kernel_contract *kernel, const slw_devic
     if (rc == SLW_OK) rc = check_cluster(kernel, info, shape, err);
     if (rc != SLW_OK) return rc;
     if (kernel->tensor_memory_columns > info->tensor_memory_columns)
-        return over(err, kernel, info, "tensor memory", kernel->tensor_memory_columns, info->tensor_memory_columns, "columns");
+        return over(err, kernel, info, "tensor memory", kernel->tensor_memory_columns, info->tensor_memory_columns,
+                    "columns");
     if (shape->cooperative && !info->cooperative)
         return over(err, kernel, info, "cooperative launch", 1, 0, "launches");
     return SLW_OK;
@@ -155,7 +158,8 @@ slw_code slwi_preflight_measured(const slw_kernel_contract *kernel, const slw_fu
     return slwi_preflight_shape(&measured, info, shape, err);
 }
 
-/* The least a kernel asks for in any shape: its required block or one warp, its static and required dynamic memory. */
+/* The least a kernel asks for in any shape: its required block or one warp, its static and required dynamic memory.
+   */
 static slw_code check_least(const slw_kernel_contract *kernel, const slw_device_info *info, slw_error *err) {
     slwi_shape least = {{1, 1, 1}, {0, 0, 0}, kernel->dynamic_shared_bytes, kernel->cooperative};
     if (!all_zero(kernel->required_threads)) memcpy(least.block, kernel->required_threads, sizeof least.block);
@@ -166,8 +170,8 @@ static slw_code check_least(const slw_kernel_contract *kernel, const slw_device_
 slw_code slwi_preflight_load(const slw_contract *contract, const slw_device_info *info, slw_error *err) {
     slw_code rc = slwi_preflight_target(contract, info, err);
     if (rc != SLW_OK) return rc;
-    /* One kernel that fits makes the module worth loading (pitfall 15: several entries in one); make_launchable refuses the
-       others by name. Without any, the first one's reason is told. */
+    /* One kernel that fits makes the module worth loading (pitfall 15: several entries in one); make_launchable
+       refuses the others by name. Without any, the first one's reason is told. */
     slw_code first = SLW_OK;
     for (uint32_t i = 0; i < contract->kernel_count; i++) {
         rc = check_least(&contract->kernels[i], info, NULL);

@@ -1,13 +1,15 @@
-/* What does not fit is refused before any driver call. Pure functions of a contract, a device's figures and a shape.
+/* What does not fit is refused before any driver call. Pure functions of a contract, a device's figures and a
+ * shape.
  *
- * OUT_OF_RESOURCES with resource, required, limit, unit, kernel and device: over a limit. INVALID_LAUNCH: a zero, a block
- * other than required, a bad cluster, a scratch buffer that is missing or too small. */
+ * OUT_OF_RESOURCES with resource, required, limit, unit, kernel and device: over a limit. INVALID_LAUNCH: a zero, a
+ * block other than required, a bad cluster, a scratch buffer that is missing or too small. */
 #ifndef SLWI_PREFLIGHT_H
 #define SLWI_PREFLIGHT_H
 
 #include "phase.h"
 
-/* Was it built for this device? TARGET_MISMATCH with what was built (subject) and what the device runs (in the message). */
+/* Was it built for this device? TARGET_MISMATCH with what was built (subject) and what the device runs (in the
+   message). */
 slw_code slwi_preflight_target(const slw_contract *contract, const slw_device_info *info, slw_error *err);
 
 /* Before a load: the target, and that at least one kernel could be launched in some shape. */
@@ -26,7 +28,7 @@ slw_code slwi_preflight_measured(const slw_kernel_contract *kernel, const slw_fu
 slw_code slwi_preflight_grid(const slw_kernel_contract *kernel, const slw_device_info *info, const slwi_shape *shape,
                              const uint32_t extent[3], uint32_t blocks[3], slw_error *err);
 /* The scratch buffers of the grid against what the contract wants for so many blocks. */
-slw_code slwi_preflight_scratch(const slw_kernel_contract *kernel, const slw_device_info *info, const uint32_t blocks[3],
-                                const slw_grid *grid, slw_error *err);
+slw_code slwi_preflight_scratch(const slw_kernel_contract *kernel, const slw_device_info *info,
+                                const uint32_t blocks[3], const slw_grid *grid, slw_error *err);
 
 #endif

@@ -9,12 +9,12 @@ static slw_code grid_over(slw_error *err, const slw_kernel_contract *kernel, con
                           const char *resource, uint64_t required, uint64_t limit) {
     slwi_error_amount(err, resource, required, limit, "blocks");
     slwi_error_kernel(err, kernel->name, info->name);
-    return slwi_fail(err, SLW_E_OUT_OF_RESOURCES, NULL, "%.128s: %s is %llu blocks; %.64s allows %llu", kernel->name, resource,
-                     (unsigned long long)required, info->name, (unsigned long long)limit);
+    return slwi_fail(err, SLW_E_OUT_OF_RESOURCES, NULL, "%.128s: %s is %llu blocks; %.64s allows %llu", kernel->name,
+                     resource, (unsigned long long)required, info->name, (unsigned long long)limit);
 }
 
-static slw_code bad_grid(slw_error *err, const slw_kernel_contract *kernel, const slw_device_info *info, const char *reason,
-                         const char *what) {
+static slw_code bad_grid(slw_error *err, const slw_kernel_contract *kernel, const slw_device_info *info,
+                         const char *reason, const char *what) {
     slwi_error_kernel(err, kernel->name, info->name);
     return slwi_fail(err, SLW_E_INVALID_LAUNCH, reason, "%.128s: %s", kernel->name, what);
 }
@@ -49,7 +49,8 @@ static slw_code check_one(const slw_kernel_contract *kernel, const slw_device_in
     uint64_t needed = 0;
     if (bytes_a_block == 0) return SLW_OK;
     /* The greatest legal grid times its scratch passes 64 bits. */
-    if (slwi_mul_u64((uint64_t)blocks[0] * blocks[1], blocks[2], &needed) || slwi_mul_u64(needed, bytes_a_block, &needed))
+    if (slwi_mul_u64((uint64_t)blocks[0] * blocks[1], blocks[2], &needed) ||
+        slwi_mul_u64(needed, bytes_a_block, &needed))
         needed = UINT64_MAX;
     if (address != 0 && needed != UINT64_MAX && given >= needed) {
         if (alignment > 1 && address % alignment != 0)
@@ -60,8 +61,8 @@ static slw_code check_one(const slw_kernel_contract *kernel, const slw_device_in
     return bad_grid(err, kernel, info, "BAD_SCRATCH", "a scratch buffer is missing or too small for this grid");
 }
 
-slw_code slwi_preflight_scratch(const slw_kernel_contract *kernel, const slw_device_info *info, const uint32_t blocks[3],
-                                const slw_grid *grid, slw_error *err) {
+slw_code slwi_preflight_scratch(const slw_kernel_contract *kernel, const slw_device_info *info,
+                                const uint32_t blocks[3], const slw_grid *grid, slw_error *err) {
     const slw_code rc =
         check_one(kernel, info, blocks, kernel->global_scratch_bytes, kernel->global_scratch_alignment_bytes,
                   grid->global_scratch, grid->global_scratch_bytes, "global scratch", err);

@@ -42,7 +42,8 @@ static int has_feature(const char *device, const char *feature, size_t size) {
     return 0;
 }
 
-/* "gfx942:sramecc+:xnack-": the same processor, and each feature the binary names is the device's; absent means any. */
+/* "gfx942:sramecc+:xnack-": the same processor, and each feature the binary names is the device's; absent means
+   any. */
 static int gfx_runs(const char *built, const char *device) {
     const size_t processor = strcspn(built, ":");
     if (processor != strcspn(device, ":") || memcmp(built, device, processor) != 0) return 0;

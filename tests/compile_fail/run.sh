@@ -1,14 +1,17 @@
 #!/bin/sh
 # The programs that must not compile, their good twins, and the public headers alone.
 #
-#   tests/compile_fail/run.sh [CC...]      each CC is a command ("zig cc" too); without any: gcc, clang, clang-16, $ZIG cc
+#   tests/compile_fail/run.sh [CC...]
+#
+# Each CC is a command ("zig cc" too); without any: gcc, clang, clang-16, $ZIG cc.
 #
 # A file of tests/compile_fail begins with
 #   /* expect: gcc=REJECT clang=REJECT
 #    * gcc-pattern: extended regular expression that the diagnostics must hold
 #    * clang-pattern: likewise
 # ACCEPT says that this family cannot see the misuse, and that the file is sound C otherwise.
-# The last line is "compile_fail: N passed, N failed, N skipped"; the exit status is 1 when anything failed or nothing ran.
+# The last line is "compile_fail: N passed, N failed, N skipped"; the exit status is 1 when anything failed or nothing
+# ran.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -82,7 +85,8 @@ control() {
 void sound(slw_cached *cached);
 void sound(slw_cached *cached) { slw_cached *copy = cached; (void)copy; }
 SOUND
-    sed -e 's/pattern: .*/pattern: a reason that no compiler gives/' "$root/tests/compile_fail/discard_type.c" >"$work/reason.c"
+    sed -e 's/pattern: .*/pattern: a reason that no compiler gives/' "$root/tests/compile_fail/discard_type.c" \
+        >"$work/reason.c"
     for control in sound reason; do
         if [ -n "$(judge "$1" "$2" "$work/$control.c")" ]; then ok "control:$control" "$1"; else
             fail "control:$control" "$1" "the runner did not report a file that it must report"

@@ -14,8 +14,10 @@ slw_code from_source(slw_compiler *compiler, const char *path, slw_error *err) {
     return SLW_OK;
 }
 
-slw_code from_builder(slw_store *store, const slw_key *key, const slw_spec *spec, const slw_builder *builder, slw_error *err);
-slw_code from_builder(slw_store *store, const slw_key *key, const slw_spec *spec, const slw_builder *builder, slw_error *err) {
+slw_code from_builder(slw_store *store, const slw_key *key, const slw_spec *spec, const slw_builder *builder,
+                      slw_error *err);
+slw_code from_builder(slw_store *store, const slw_key *key, const slw_spec *spec, const slw_builder *builder,
+                      slw_error *err) {
     slw_cached *cached = NULL;
     const slw_code rc = slw_store_get_or_build(store, key, spec, builder, NULL, &cached, err);
     if (rc != SLW_OK) return rc;

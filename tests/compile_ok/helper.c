@@ -9,7 +9,8 @@ slw_code launch_one(const slw_launchable *launchable, const slw_args *args, slw_
     return slw_launch(launchable, &grid, stream, args, err);
 }
 
-/* Cached to device-loaded in one step; on failure the caller still owns nothing but what it gave, which is ended here. */
+/* Cached to device-loaded in one step; what was given is ended here whatever
+   happens. */
 slw_code to_device(slw_cached *cached, slw_device *device, slw_device_loaded **out, slw_error *err)
     SLW_ENDS(cached) SLW_MAKES(*out);
 slw_code to_device(slw_cached *cached, slw_device *device, slw_device_loaded **out, slw_error *err) {

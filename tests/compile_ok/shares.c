@@ -1,7 +1,8 @@
 /* One module, two entries (pitfall 15): a share is an owner of its own. */
 #include <slipway/slipway.h>
 
-slw_code two_entries(slw_device_loaded *loaded, const slw_launch_shape *first, const slw_launch_shape *second, slw_error *err)
+slw_code two_entries(slw_device_loaded *loaded, const slw_launch_shape *first, const slw_launch_shape *second,
+                     slw_error *err)
     SLW_ENDS(loaded);
 slw_code two_entries(slw_device_loaded *loaded, const slw_launch_shape *first, const slw_launch_shape *second,
                      slw_error *err) {

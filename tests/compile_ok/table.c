@@ -14,7 +14,8 @@ SLW_UNCHECKED void table_put(struct kernel_table *table, slw_launchable **launch
 }
 
 /* A share for the caller, who owns it: the table keeps its own. */
-slw_code table_get(const struct kernel_table *table, size_t index, slw_launchable **out, slw_error *err) SLW_MAKES(*out);
+slw_code table_get(const struct kernel_table *table, size_t index, slw_launchable **out, slw_error *err)
+    SLW_MAKES(*out);
 SLW_UNCHECKED slw_code table_get(const struct kernel_table *table, size_t index, slw_launchable **out, slw_error *err) {
     return slw_launchable_share(table->kernels[index], out, err);
 }

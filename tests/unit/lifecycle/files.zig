@@ -1,4 +1,6 @@
 pub const tests: []const []const u8 = &.{
+    "test_compile",
+    "test_document",
     "test_faults",
     "test_launch",
     "test_metrics",

@@ -1,4 +1,5 @@
-/* What the lifecycle's tests share: a real store with one entry of a made-up backend, and the null driver that loads it.
+/* What the lifecycle's tests share: a real store with one entry of a made-up backend, and the null driver that
+ * loads it.
  *
  * The backend is called "null" and is not built in, so its contract is used as slipway.json says it. */
 #ifndef LIFECYCLE_KIT_H
@@ -55,7 +56,8 @@ typedef struct kit {
     int builds;
 } kit;
 
-/* ---- the contract ------------------------------------------------------------------------------------------------- */
+/* ---- the contract
+   ------------------------------------------------------------------------------------------------- */
 
 static const slw_param kit_params[2] = {
     {"data", 0, 8, 8, SLW_PARAM_POINTER, SLW_ROLE_CALLER},
@@ -63,25 +65,45 @@ static const slw_param kit_params[2] = {
 };
 /* As Triton 3.9 makes them: two scratch pointers that callers know nothing of, and here a hidden one (pitfall 10). */
 static const slw_param kit_scratch_params[5] = {
-    {NULL, 0, 8, 8, SLW_PARAM_POINTER, SLW_ROLE_CALLER},          {NULL, 8, 4, 4, SLW_PARAM_UNSIGNED, SLW_ROLE_CALLER},
-    {NULL, 16, 8, 8, SLW_PARAM_POINTER, SLW_ROLE_GLOBAL_SCRATCH}, {NULL, 24, 8, 8, SLW_PARAM_POINTER, SLW_ROLE_PROFILE_SCRATCH},
+    {NULL, 0, 8, 8, SLW_PARAM_POINTER, SLW_ROLE_CALLER},
+    {NULL, 8, 4, 4, SLW_PARAM_UNSIGNED, SLW_ROLE_CALLER},
+    {NULL, 16, 8, 8, SLW_PARAM_POINTER, SLW_ROLE_GLOBAL_SCRATCH},
+    {NULL, 24, 8, 8, SLW_PARAM_POINTER, SLW_ROLE_PROFILE_SCRATCH},
     {NULL, 32, 4, 4, SLW_PARAM_UNSIGNED, SLW_ROLE_HIDDEN},
 };
 static const slw_kernel_contract kit_kernels[4] = {
-    {.name = "fixed", .params = kit_params, .param_count = 1, .param_bytes = 8, .required_threads = {128, 1, 1}, .ctas = 1},
+    {.name = "fixed",
+     .params = kit_params,
+     .param_count = 1,
+     .param_bytes = 8,
+     .required_threads = {128, 1, 1},
+     .ctas = 1},
     {.name = "none", .ctas = 1},
-    {.name = "scratch", .params = kit_scratch_params, .param_count = 5, .param_bytes = 36, .ctas = 1,
-     .global_scratch_bytes = 256, .global_scratch_alignment_bytes = 16, .profile_scratch_bytes = 8},
-    {.name = "use", .params = kit_params, .param_count = 2, .param_bytes = 12, .registers = 32, .ctas = 1,
+    {.name = "scratch",
+     .params = kit_scratch_params,
+     .param_count = 5,
+     .param_bytes = 36,
+     .ctas = 1,
+     .global_scratch_bytes = 256,
+     .global_scratch_alignment_bytes = 16,
+     .profile_scratch_bytes = 8},
+    {.name = "use",
+     .params = kit_params,
+     .param_count = 2,
+     .param_bytes = 12,
+     .registers = 32,
+     .ctas = 1,
      .static_shared_bytes = 1024},
 };
 static const slw_contract kit_contract KIT_UNUSED = {
     SLW_CONTRACT_SCHEMA, 1, "null", "null", KIT_BINARY, kit_kernels, 4,
 };
 
-/* ---- the entry ------------------------------------------------------------------------------------------------------ */
+/* ---- the entry
+   ------------------------------------------------------------------------------------------------------ */
 
-KIT_UNUSED static slw_code kit_write(const char *directory, const char *name, const void *data, size_t size, slw_error *err) {
+KIT_UNUSED static slw_code kit_write(const char *directory, const char *name, const void *data, size_t size,
+                                     slw_error *err) {
     char path[1024];
     (void)snprintf(path, sizeof path, "%s/%s", directory, name);
     FILE *file = fopen(path, "wb");
@@ -101,7 +123,8 @@ KIT_UNUSED static slw_code kit_build(void *context, const slw_build_context *bui
     slw_allocator libc = SLW_ALLOCATOR_INIT;
     slwi_buffer text;
     slwi_buffer_init(&text, &libc, SIZE_MAX);
-    const slwi_entry_document document = {.name = "kit", .contract = k->contract, .key = k->key, .compiler = "/bin/kit"};
+    const slwi_entry_document document = {
+        .name = "kit", .contract = k->contract, .key = k->key, .compiler = "/bin/kit"};
     slwi_entry_document_write(&document, &text);
     ck_assert_int_eq(text.failed, 0);
     rc = kit_write(build->directory, SLWI_ENTRY_DOCUMENT_NAME, text.data, text.size, err);
@@ -109,7 +132,8 @@ KIT_UNUSED static slw_code kit_build(void *context, const slw_build_context *bui
     return rc;
 }
 
-/* ---- events --------------------------------------------------------------------------------------------------------- */
+/* ---- events
+   --------------------------------------------------------------------------------------------------------- */
 
 KIT_UNUSED static void kit_copy(char *out, size_t size, const char *text) {
     (void)snprintf(out, size, "%s", text != NULL ? text : "");
@@ -142,7 +166,8 @@ KIT_UNUSED static const kit_event *kit_event_of(const kit *k, slw_phase phase, s
     return NULL;
 }
 
-/* ---- the world ------------------------------------------------------------------------------------------------------ */
+/* ---- the world
+   ------------------------------------------------------------------------------------------------------ */
 
 #define KIT_DIGEST_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define KIT_DIGEST_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -191,8 +216,8 @@ KIT_UNUSED static slw_cached *kit_build_entry(kit *k) {
     return cached;
 }
 
-/* Everything open, the entry published, the events cleared. A zeroed kit whose settings (verify, contract, binary) may be set
-   before. */
+/* Everything open, the entry published, the events cleared. A zeroed kit whose settings (verify, contract, binary)
+   may be set before. */
 KIT_UNUSED static void kit_open(kit *k) {
     const slw_error fresh = SLW_ERROR_INIT;
     k->err = fresh;

@@ -21,7 +21,8 @@ static const char kernel_text[] =
     "    }\n"
     "}\n";
 
-/* Shared by the tests, which are processes: the first one fills it, so that the others need not hash the toolchain again. */
+/* Shared by the tests, which are processes: the first one fills it, so that the others need not hash the toolchain
+   again. */
 static char memo_directory[256];
 static kit world;
 static slw_memo *memo;
@@ -29,7 +30,8 @@ static slw_compiler *compiler;
 static slw_build_report report;
 static char words[65536];
 
-#define ck_code(call, expected) ck_assert_msg((call) == (expected), "%s: %s %s", #call, slw_code_name(world.err.code), world.err.message)
+#define ck_code(call, expected)                                                                                        \
+    ck_assert_msg((call) == (expected), "%s: %s %s", #call, slw_code_name(world.err.code), world.err.message)
 
 static void open_compiler(const char *name, const char *search_path, const slw_backend_vtable *backend) {
     slw_compiler_options options = SLW_COMPILER_OPTIONS_INIT;
@@ -78,7 +80,8 @@ static slw_code compile_with(const slw_source *source, const slw_compile_options
     return slw_compile(compiler, source, options, &report, out, &world.err);
 }
 
-static slw_cached *compile_ok(const slw_source *source, const slw_compile_options *options, slw_disposition disposition) {
+static slw_cached *compile_ok(const slw_source *source, const slw_compile_options *options,
+                              slw_disposition disposition) {
     slw_cached *cached = NULL;
     const slw_code rc = compile_with(source, options, &cached);
     ck_assert_msg(rc == SLW_OK, "%s %s\n%s", slw_code_name(rc), world.err.message, words);
@@ -275,8 +278,9 @@ START_TEST(a_header_outside_stays_private_and_is_named) {
     ck_assert_int_eq(slw_cached_is_private(cached), 1);
     launch_and_check(cached);
     /* Below a declared root it is in the key. */
-    slw_source inside = source_of("#include \"outside.h\"\nint y = X;\n#include <slipway/host_kernel.h>\n"
-                                  "SLW_HOST_KERNEL(k);\nvoid k(const slw_host_block *b, void *const *a) { (void)b; (void)a; }\n");
+    slw_source inside =
+        source_of("#include \"outside.h\"\nint y = X;\n#include <slipway/host_kernel.h>\n"
+                  "SLW_HOST_KERNEL(k);\nvoid k(const slw_host_block *b, void *const *a) { (void)b; (void)a; }\n");
     const char *include = slt_path(world.scratch, "include", NULL);
     slt_shell("mkdir '%s' && mv '%s' '%s'", include, header, include);
     const char *roots[1] = {include};
@@ -381,9 +385,10 @@ END_TEST
 
 START_TEST(timeouts_and_cancellation) {
     /* A source that takes long: a deep template of macros. */
-    static const char slow[] = "#define A(x) x x x x x x x x\n#define B(x) A(x) A(x) A(x) A(x)\n#define C(x) B(x) B(x) B(x) B(x)\n"
-                               "#define D(x) C(x) C(x) C(x) C(x)\n#define E(x) D(x) D(x) D(x) D(x)\n#define F(x) E(x) E(x) E(x) E(x)\n"
-                               "int f(int a) { F(F(a++;)) return a; }\n";
+    static const char slow[] =
+        "#define A(x) x x x x x x x x\n#define B(x) A(x) A(x) A(x) A(x)\n#define C(x) B(x) B(x) B(x) B(x)\n"
+        "#define D(x) C(x) C(x) C(x) C(x)\n#define E(x) D(x) D(x) D(x) D(x)\n#define F(x) E(x) E(x) E(x) E(x)\n"
+        "int f(int a) { F(F(a++;)) return a; }\n";
     const slw_source source = source_of(slow);
     slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
     slw_cached *cached = NULL;
@@ -401,7 +406,8 @@ START_TEST(timeouts_and_cancellation) {
 }
 END_TEST
 
-/* ---- identity ------------------------------------------------------------------------------------------------------- */
+/* ---- identity
+   ------------------------------------------------------------------------------------------------------- */
 
 START_TEST(an_unusable_identity_stays_private) {
     static const char script[] = "#!/bin/sh\nexec /usr/bin/gcc \"$@\"\n";
@@ -441,15 +447,16 @@ static void watch(void) {
 START_TEST(pitfall_03_toolchain_replaced_during_the_build) {
     watch();
     const char *bin = slt_path(world.scratch, "tools", "bin", NULL);
-    slt_shell("mkdir -p '%s' '%s/../lib' && cp \"$(readlink -f /usr/bin/gcc)\" '%s/gcc' && ln -s /usr/lib/gcc '%s/../lib/gcc'", bin,
-              bin, bin, bin);
+    slt_shell("mkdir -p '%s' '%s/../lib' && cp \"$(readlink -f /usr/bin/gcc)\" '%s/gcc' && ln -s /usr/lib/gcc "
+              "'%s/../lib/gcc'",
+              bin, bin, bin, bin);
     open_compiler(NULL, bin, &watched);
     slt_ok(slw_identity_usable(slw_compiler_identity(compiler), &world.err), &world.err);
     char before[SLW_DIGEST_TEXT_SIZE] = "";
     const slw_source source = source_of(kernel_text);
     /* The tools are upgraded while the build runs: what was made is of nobody knows which. */
-    (void)snprintf(change_command, sizeof change_command, "cp '%s/gcc' '%s/new' && printf x >> '%s/new' && mv '%s/new' '%s/gcc'", bin,
-                   bin, bin, bin, bin);
+    (void)snprintf(change_command, sizeof change_command,
+                   "cp '%s/gcc' '%s/new' && printf x >> '%s/new' && mv '%s/new' '%s/gcc'", bin, bin, bin, bin, bin);
     slw_cached *cached = compile_ok(&source, NULL, SLW_PRIVATE);
     ck_assert_msg(strstr(report.reason, "TOOLCHAIN_CHANGED") != NULL, "%s", report.reason);
     kit_copy(before, sizeof before, slw_key_digest(slw_cached_key(cached)));
@@ -491,21 +498,23 @@ START_TEST(pitfall_04_header_edited_during_the_build) {
 }
 END_TEST
 
-/* ---- slipway.json --------------------------------------------------------------------------------------------------- */
+/* ---- slipway.json
+   --------------------------------------------------------------------------------------------------- */
 
 START_TEST(the_document_tells_everything) {
     const slw_source source = source_of(kernel_text);
     slw_cached *cached = compile_ok(&source, NULL, SLW_PUBLISHED);
     char *text = slt_read_file(slt_path(slw_cached_directory(cached), "slipway.json", NULL), NULL);
     char expected[512];
-    (void)snprintf(expected, sizeof expected, "\"source\":\"%s\",\"specialization\":\"%s\"}", slw_key_source(slw_cached_key(cached)),
-                   slw_key_specialization(slw_cached_key(cached)));
+    (void)snprintf(expected, sizeof expected, "\"source\":\"%s\",\"specialization\":\"%s\"}",
+                   slw_key_source(slw_cached_key(cached)), slw_key_specialization(slw_cached_key(cached)));
     ck_assert_ptr_nonnull(strstr(text, expected));
     ck_assert_ptr_nonnull(strstr(text, "\"name\":\"kernel.c\",\"schema\":1,\"target\":"));
     ck_assert_ptr_nonnull(strstr(text, "\"compiler\":\"/usr/bin/gcc\""));
     for (size_t i = 0; i < slw_key_component_count(slw_cached_key(cached)); i++) {
         const slw_component component = slw_key_component(slw_cached_key(cached), i);
-        (void)snprintf(expected, sizeof expected, "{\"digest\":\"%s\",\"name\":\"%s\"}", component.digest, component.name);
+        (void)snprintf(expected, sizeof expected, "{\"digest\":\"%s\",\"name\":\"%s\"}", component.digest,
+                       component.name);
         ck_assert_ptr_nonnull(strstr(text, expected));
     }
     ck_assert_int_eq(strncmp(text, "{\"backend\":\"host\",\"contract\":{", 30), 0);
@@ -530,7 +539,8 @@ START_TEST(builds_are_reproducible) {
 }
 END_TEST
 
-/* ---- failing allocations -------------------------------------------------------------------------------------------- */
+/* ---- failing allocations
+   -------------------------------------------------------------------------------------------- */
 
 START_TEST(no_memory_on_a_hit) {
     const slw_source source = source_of(kernel_text);
@@ -609,7 +619,8 @@ int main(void) {
         return EXIT_SUCCESS;
     }
     const char *base = getenv("TMPDIR");
-    (void)snprintf(memo_directory, sizeof memo_directory, "%s/slipway-memo-XXXXXX", base != NULL && strlen(base) < 200 ? base : "/tmp");
+    (void)snprintf(memo_directory, sizeof memo_directory, "%s/slipway-memo-XXXXXX",
+                   base != NULL && strlen(base) < 200 ? base : "/tmp");
     if (mkdtemp(memo_directory) == NULL) return EXIT_FAILURE;
     const int status = slt_run(suite, NULL);
     char command[300];

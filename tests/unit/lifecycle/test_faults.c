@@ -58,8 +58,8 @@ static slw_code step_retire(chain *at, slw_error *err) {
     return slw_launchable_retire(&at->launchable, NULL, 0, 0, err);
 }
 
-static const chain_step steps[] = {step_lookup, step_hydrate,          step_hydrated_share, step_payload, step_load, step_loaded_share,
-                                   step_make,   step_launchable_share, step_launch,         step_retire};
+static const chain_step steps[] = {step_lookup,       step_hydrate, step_hydrated_share,   step_payload, step_load,
+                                   step_loaded_share, step_make,    step_launchable_share, step_launch,  step_retire};
 #define STEPS (sizeof steps / sizeof *steps)
 
 static void discard_all(chain *at) {
@@ -72,7 +72,8 @@ static void discard_all(chain *at) {
     slw_launchable_discard(&at->launchable_share);
 }
 
-/* Runs the way with the n-th allocation failing; the step it hits is repeated without the fault and must then succeed. */
+/* Runs the way with the n-th allocation failing; the step it hits is repeated without the fault and must then
+   succeed. */
 static int run_with(uint64_t n, int fail_after) {
     chain at;
     memset(&at, 0, sizeof at);
@@ -85,7 +86,8 @@ static int run_with(uint64_t n, int fail_after) {
         slw_error err = SLW_ERROR_INIT;
         slw_code rc = steps[i](&at, &err);
         if (rc != SLW_OK) {
-            ck_assert_msg(rc == SLW_E_NO_MEMORY, "step %zu, allocation %u: %s %s", i, (unsigned)n, slw_code_name(rc), err.message);
+            ck_assert_msg(rc == SLW_E_NO_MEMORY, "step %zu, allocation %u: %s %s", i, (unsigned)n, slw_code_name(rc),
+                          err.message);
             ck_assert_int_eq(err.code, rc);
             ck_assert_mem_eq(&at, &before, sizeof at);
             ck_assert_uint_gt(world.heap.failed, 0);

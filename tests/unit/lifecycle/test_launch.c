@@ -18,7 +18,8 @@ static void teardown(void) {
     kit_close(&world);
 }
 
-#define ck_code(call, expected) ck_assert_msg((call) == (expected), "%s: %s %s", #call, slw_code_name(world.err.code), world.err.message)
+#define ck_code(call, expected)                                                                                        \
+    ck_assert_msg((call) == (expected), "%s: %s %s", #call, slw_code_name(world.err.code), world.err.message)
 
 START_TEST(pitfall_10_argument_count) {
     slw_launchable *launchable = kit_make(&world, "use", 32);
@@ -125,8 +126,9 @@ START_TEST(pitfall_10_scratch_is_filled_in) {
     grid.global_scratch_bytes = 1023;
     ck_code(kit_launch(&world, launchable, &grid, 2, values), SLW_E_INVALID_LAUNCH);
     grid = kit_grid(4, 1, 1);
-    ck_code(kit_launch(&world, launchable, &grid, 5, (void *[5]){values[0], values[1], values[0], values[0], values[0]}),
-            SLW_E_INVALID_LAUNCH);
+    ck_code(
+        kit_launch(&world, launchable, &grid, 5, (void *[5]){values[0], values[1], values[0], values[0], values[0]}),
+        SLW_E_INVALID_LAUNCH);
     slw_launchable_discard(&launchable);
     slw_device_close(&world.device);
 }

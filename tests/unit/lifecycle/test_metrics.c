@@ -45,7 +45,8 @@ static int text_is(const slwi_json *object, const char *name, const char *wanted
 }
 
 /* The row of a phase, backend and target (NULL: absent); NULL: none. */
-static const slwi_json *row(const slwi_json_document *document, const char *phase, const char *backend, const char *target) {
+static const slwi_json *row(const slwi_json_document *document, const char *phase, const char *backend,
+                            const char *target) {
     const slwi_json *rows = slwi_json_get(slwi_json_root(document), "transitions");
     for (size_t i = 0; i < slwi_json_length(rows); i++) {
         const slwi_json *at = slwi_json_item(rows, i);

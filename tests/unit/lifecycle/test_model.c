@@ -1,8 +1,8 @@
 /* All short sequences of operations, against a model that knows only which handles are there.
  *
- * The model: four variables, a share of each of three phases, the number of owners of the module, and whether the driver is
- * told to fail next. After every operation the real variables must be set where the model says so, and at the end, with
- * everything discarded, nothing is alive. */
+ * The model: four variables, a share of each of three phases, the number of owners of the module, and whether the
+ * driver is told to fail next. After every operation the real variables must be set where the model says so, and at
+ * the end, with everything discarded, nothing is alive. */
 #include "kit.h"
 
 static kit world;
@@ -147,8 +147,9 @@ static slw_code op_fail(real *r, model *m, slw_code *rc) {
 }
 
 static const operation operations[] = {
-    {"lookup", op_lookup}, {"hydrate", op_hydrate}, {"load", op_load},       {"make", op_make}, {"launch", op_launch},
-    {"share", op_share},   {"retire", op_retire},   {"discard", op_discard_first_owners},       {"fail", op_fail},
+    {"lookup", op_lookup}, {"hydrate", op_hydrate}, {"load", op_load},     {"make", op_make},
+    {"launch", op_launch}, {"share", op_share},     {"retire", op_retire}, {"discard", op_discard_first_owners},
+    {"fail", op_fail},
 };
 #define OPERATIONS ((int)(sizeof operations / sizeof *operations))
 
@@ -211,7 +212,8 @@ START_TEST(all_short_sequences) {
         char sequence[16];
         memcpy(sequence, beginning, start + 1);
         long code = n;
-        for (int i = 0; i < DEPTH; i++, code /= OPERATIONS) sequence[start + (size_t)i] = (char)('0' + code % OPERATIONS);
+        for (int i = 0; i < DEPTH; i++, code /= OPERATIONS)
+            sequence[start + (size_t)i] = (char)('0' + code % OPERATIONS);
         sequence[start + DEPTH] = '\0';
         run_sequence(sequence);
         /* The one module may be loaded and retired; nothing else is alive. */

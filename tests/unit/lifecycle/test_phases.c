@@ -26,7 +26,8 @@ static void teardown(void) {
     kit_close(&world);
 }
 
-#define ck_code(call, expected) ck_assert_msg((call) == (expected), "%s: %s %s", #call, slw_code_name(world.err.code), world.err.message)
+#define ck_code(call, expected)                                                                                        \
+    ck_assert_msg((call) == (expected), "%s: %s %s", #call, slw_code_name(world.err.code), world.err.message)
 
 START_TEST(whole_way) {
     slw_cached *cached = kit_lookup(&world);
@@ -207,7 +208,8 @@ START_TEST(hydrate_failures_keep_the_input) {
     ck_code(slw_hydrate(&cached, NULL, NO(slw_hydrated), &world.err), SLW_E_USAGE);
 
     slt_fault_os_install(NULL);
-    slt_fault_os_add((slt_fault){.call = SLT_OPENAT, .path = SLWI_ENTRY_DOCUMENT_NAME, .nth = 1, .error_number = EACCES});
+    slt_fault_os_add(
+        (slt_fault){.call = SLT_OPENAT, .path = SLWI_ENTRY_DOCUMENT_NAME, .nth = 1, .error_number = EACCES});
     ck_code(slw_hydrate(&cached, NULL, &out, &world.err), SLW_E_STORAGE);
     ck_assert_uint_eq(slt_fault_os_fired(), 1);
     slt_fault_os_remove();
@@ -228,7 +230,8 @@ END_TEST
 START_TEST(hydrate_other_bytes) {
     slw_cached *cached = kit_lookup(&world);
     slw_hydrated *out = NULL;
-    slt_shell("printf X | dd of='%s/%s' bs=1 seek=20 conv=notrunc status=none", kit_slot(&world), SLWI_ENTRY_DOCUMENT_NAME);
+    slt_shell("printf X | dd of='%s/%s' bs=1 seek=20 conv=notrunc status=none", kit_slot(&world),
+              SLWI_ENTRY_DOCUMENT_NAME);
     ck_code(slw_hydrate(&cached, NULL, &out, &world.err), SLW_E_INVALID_ENTRY);
     ck_assert_ptr_null(out);
     slw_cached_discard(&cached);
@@ -473,7 +476,8 @@ START_TEST(payload_by_many_threads) {
             slt_ok(slw_hydrated_share(hydrated, &readers[i].share, &world.err), &world.err);
         }
         world.event_count = KIT_EVENTS; /* the listener's table is for one thread */
-        for (int i = 0; i < THREADS; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, read_payload, &readers[i]), 0);
+        for (int i = 0; i < THREADS; i++)
+            ck_assert_int_eq(pthread_create(&threads[i], NULL, read_payload, &readers[i]), 0);
         for (int i = 0; i < THREADS; i++) {
             ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
             ck_assert_int_eq(readers[i].code, SLW_OK);
@@ -603,9 +607,15 @@ END_TEST
 /* Pitfall 25: everything is closed in every order, at every phase the kernel may be in. */
 static void close_one(int which, slw_cached **c, slw_hydrated **h, slw_device_loaded **l, slw_launchable **r) {
     switch (which) {
-    case 0: slw_store_close(&world.store); break;
-    case 1: slw_device_close(&world.device); break;
-    case 2: slw_metrics_release(&world.metrics); break;
+    case 0:
+        slw_store_close(&world.store);
+        break;
+    case 1:
+        slw_device_close(&world.device);
+        break;
+    case 2:
+        slw_metrics_release(&world.metrics);
+        break;
     default:
         slw_cached_discard(c);
         slw_hydrated_discard(h);
@@ -662,15 +672,18 @@ START_TEST(get_or_build_reports) {
     builder.build = kit_build;
     slw_build_report report = SLW_BUILD_REPORT_INIT;
     slw_cached *cached = NULL;
-    slt_ok(slw_store_get_or_build(world.store, world.key, world.spec, &builder, &report, &cached, &world.err), &world.err);
+    slt_ok(slw_store_get_or_build(world.store, world.key, world.spec, &builder, &report, &cached, &world.err),
+           &world.err);
     ck_assert_int_eq(report.disposition, SLW_PUBLISHED);
     ck_assert_str_eq(kit_event_of(&world, SLW_PHASE_LOOKUP, 0)->outcome, "MISS");
     ck_assert_str_eq(kit_event_of(&world, SLW_PHASE_COMPILE, 0)->outcome, "PUBLISHED");
     slw_cached *other = NULL;
     /* The report owns a build: it has to be released before it is filled again. */
-    ck_code(slw_store_get_or_build(world.store, world.key, world.spec, &builder, &report, &other, &world.err), SLW_E_USAGE);
+    ck_code(slw_store_get_or_build(world.store, world.key, world.spec, &builder, &report, &other, &world.err),
+            SLW_E_USAGE);
     slw_build_report_release(&report);
-    slt_ok(slw_store_get_or_build(world.store, world.key, world.spec, &builder, &report, &other, &world.err), &world.err);
+    slt_ok(slw_store_get_or_build(world.store, world.key, world.spec, &builder, &report, &other, &world.err),
+           &world.err);
     ck_assert_int_eq(report.disposition, SLW_HIT);
     ck_assert_str_eq(kit_event_of(&world, SLW_PHASE_LOOKUP, 1)->outcome, "HIT");
     ck_assert_ptr_null(kit_event_of(&world, SLW_PHASE_COMPILE, 1));

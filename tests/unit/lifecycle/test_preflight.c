@@ -19,7 +19,8 @@ static void reset(void) {
     err = fresh;
 }
 
-/* ---- shapes --------------------------------------------------------------------------------------------------------- */
+/* ---- shapes
+   --------------------------------------------------------------------------------------------------------- */
 
 typedef struct shape_row {
     const char *what;
@@ -31,11 +32,14 @@ typedef struct shape_row {
     uint64_t limit;
 } shape_row;
 
-#define BLOCK(x, y, z) {sizeof(slw_launch_shape), NULL, {x, y, z}, 0, {0, 0, 0}, 0, 0}
-#define BLOCK_SHARED(x, bytes) {sizeof(slw_launch_shape), NULL, {x, 1, 1}, bytes, {0, 0, 0}, 0, 0}
-#define BLOCK_CLUSTER(x, a, b, c) {sizeof(slw_launch_shape), NULL, {x, 1, 1}, 0, {a, b, c}, 0, 0}
+#define BLOCK(x, y, z)                                                                                                 \
+    { sizeof(slw_launch_shape), NULL, {x, y, z}, 0, {0, 0, 0}, 0, 0 }
+#define BLOCK_SHARED(x, bytes)                                                                                         \
+    { sizeof(slw_launch_shape), NULL, {x, 1, 1}, bytes, {0, 0, 0}, 0, 0 }
+#define BLOCK_CLUSTER(x, a, b, c)                                                                                      \
+    { sizeof(slw_launch_shape), NULL, {x, 1, 1}, 0, {a, b, c}, 0, 0 }
 #define OVER SLW_E_OUT_OF_RESOURCES
-#define BAD SLW_E_INVALID_LAUNCH
+#define BAD  SLW_E_INVALID_LAUNCH
 
 static const shape_row shapes[] = {
     {"fits", {.name = "k"}, BLOCK(256, 1, 1), SLW_OK, NULL, 0, 0},
@@ -46,7 +50,13 @@ static const shape_row shapes[] = {
     {"z", {.name = "k"}, BLOCK(1, 1, 65), OVER, "block z", 65, 64},
     {"threads", {.name = "k"}, BLOCK(1024, 2, 1), OVER, "threads per block", 2048, 1024},
     {"threads past 2^32", {.name = "k"}, BLOCK(1024, 1024, 64), OVER, "threads per block", 67108864, 1024},
-    {"the kernel's own maximum", {.name = "k", .max_threads = 128}, BLOCK(129, 1, 1), OVER, "threads per block", 129, 128},
+    {"the kernel's own maximum",
+     {.name = "k", .max_threads = 128},
+     BLOCK(129, 1, 1),
+     OVER,
+     "threads per block",
+     129,
+     128},
     {"the kernel's own block", {.name = "k", .max_block = {64, 64, 1}}, BLOCK(65, 1, 1), OVER, "block x", 65, 64},
     {"zero x", {.name = "k"}, BLOCK(0, 1, 1), BAD, NULL, 0, 0},
     {"zero y", {.name = "k"}, BLOCK(1, 0, 1), BAD, NULL, 0, 0},
@@ -55,22 +65,82 @@ static const shape_row shapes[] = {
     {"what is required", {.name = "k", .required_threads = {64, 2, 1}}, BLOCK(0, 0, 0), SLW_OK, NULL, 0, 0},
     {"other than required", {.name = "k", .required_threads = {64, 2, 1}}, BLOCK(128, 1, 1), BAD, NULL, 0, 0},
     {"warps of the metadata", {.name = "k", .warps = 4, .warp_threads = 32}, BLOCK(0, 0, 0), SLW_OK, NULL, 0, 0},
-    {"static shared", {.name = "k", .static_shared_bytes = 232449}, BLOCK(1, 1, 1), OVER, "shared memory", 232449, 232448},
+    {"static shared",
+     {.name = "k", .static_shared_bytes = 232449},
+     BLOCK(1, 1, 1),
+     OVER,
+     "shared memory",
+     232449,
+     232448},
     {"static and dynamic", {.name = "k", .static_shared_bytes = 1024}, BLOCK_SHARED(1, 231424), SLW_OK, NULL, 0, 0},
-    {"static and dynamic, one more", {.name = "k", .static_shared_bytes = 1024}, BLOCK_SHARED(1, 231425), OVER, "shared memory", 232449, 232448},
-    {"the sum passes 32 bits", {.name = "k", .static_shared_bytes = UINT32_MAX}, BLOCK_SHARED(1, UINT32_MAX), OVER, "shared memory", 2 * (uint64_t)UINT32_MAX, 232448},
-    {"reserved as the device does", {.name = "k", .static_shared_bytes = 232448, .reserved_shared_bytes = 1024}, BLOCK(1, 1, 1), SLW_OK, NULL, 0, 0},
-    {"reserved beyond it", {.name = "k", .static_shared_bytes = 232448, .reserved_shared_bytes = 1025}, BLOCK(1, 1, 1), OVER, "shared memory", 232449, 232448},
-    {"required dynamic is filled in", {.name = "k", .dynamic_shared_bytes = 232449}, BLOCK(1, 1, 1), OVER, "shared memory", 232449, 232448},
+    {"static and dynamic, one more",
+     {.name = "k", .static_shared_bytes = 1024},
+     BLOCK_SHARED(1, 231425),
+     OVER,
+     "shared memory",
+     232449,
+     232448},
+    {"the sum passes 32 bits",
+     {.name = "k", .static_shared_bytes = UINT32_MAX},
+     BLOCK_SHARED(1, UINT32_MAX),
+     OVER,
+     "shared memory",
+     2 * (uint64_t)UINT32_MAX,
+     232448},
+    {"reserved as the device does",
+     {.name = "k", .static_shared_bytes = 232448, .reserved_shared_bytes = 1024},
+     BLOCK(1, 1, 1),
+     SLW_OK,
+     NULL,
+     0,
+     0},
+    {"reserved beyond it",
+     {.name = "k", .static_shared_bytes = 232448, .reserved_shared_bytes = 1025},
+     BLOCK(1, 1, 1),
+     OVER,
+     "shared memory",
+     232449,
+     232448},
+    {"required dynamic is filled in",
+     {.name = "k", .dynamic_shared_bytes = 232449},
+     BLOCK(1, 1, 1),
+     OVER,
+     "shared memory",
+     232449,
+     232448},
     {"less than required dynamic", {.name = "k", .dynamic_shared_bytes = 100}, BLOCK_SHARED(1, 99), BAD, NULL, 0, 0},
     {"cluster", {.name = "k"}, BLOCK_CLUSTER(1, 2, 2, 2), SLW_OK, NULL, 0, 0},
     {"cluster rank", {.name = "k"}, BLOCK_CLUSTER(1, 3, 3, 1), OVER, "cluster", 9, 8},
-    {"cluster rank past 64 bits", {.name = "k"}, BLOCK_CLUSTER(1, UINT32_MAX, UINT32_MAX, UINT32_MAX), OVER, "cluster", UINT64_MAX, 8},
+    {"cluster rank past 64 bits",
+     {.name = "k"},
+     BLOCK_CLUSTER(1, UINT32_MAX, UINT32_MAX, UINT32_MAX),
+     OVER,
+     "cluster",
+     UINT64_MAX,
+     8},
     {"the kernel's own rank", {.name = "k", .max_cluster_rank = 2}, BLOCK_CLUSTER(1, 4, 1, 1), OVER, "cluster", 4, 2},
     {"half a cluster", {.name = "k"}, BLOCK_CLUSTER(1, 2, 0, 1), BAD, NULL, 0, 0},
-    {"another cluster than the binary's", {.name = "k", .cluster = {2, 1, 1}, .cluster_required = 1}, BLOCK_CLUSTER(1, 4, 1, 1), BAD, NULL, 0, 0},
-    {"the binary's cluster", {.name = "k", .cluster = {2, 1, 1}, .cluster_required = 1}, BLOCK_CLUSTER(1, 2, 1, 1), SLW_OK, NULL, 0, 0},
-    {"the binary's cluster, filled in", {.name = "k", .cluster = {16, 1, 1}, .cluster_required = 1}, BLOCK(1, 1, 1), OVER, "cluster", 16, 8},
+    {"another cluster than the binary's",
+     {.name = "k", .cluster = {2, 1, 1}, .cluster_required = 1},
+     BLOCK_CLUSTER(1, 4, 1, 1),
+     BAD,
+     NULL,
+     0,
+     0},
+    {"the binary's cluster",
+     {.name = "k", .cluster = {2, 1, 1}, .cluster_required = 1},
+     BLOCK_CLUSTER(1, 2, 1, 1),
+     SLW_OK,
+     NULL,
+     0,
+     0},
+    {"the binary's cluster, filled in",
+     {.name = "k", .cluster = {16, 1, 1}, .cluster_required = 1},
+     BLOCK(1, 1, 1),
+     OVER,
+     "cluster",
+     16,
+     8},
     {"tensor memory", {.name = "k", .tensor_memory_columns = 32}, BLOCK(1, 1, 1), OVER, "tensor memory", 32, 0},
     {"registers", {.name = "k", .registers = 64}, BLOCK(1024, 1, 1), SLW_OK, NULL, 0, 0},
     {"registers, one more", {.name = "k", .registers = 65}, BLOCK(1024, 1, 1), OVER, "registers", 73728, 65536},
@@ -113,8 +183,8 @@ START_TEST(cooperative_needs_the_device) {
 }
 END_TEST
 
-/* Pitfall 36: registers times threads below the file says "fits" of pairs that do not. Checked against a count of warps that
-   is made by handing them out one by one. */
+/* Pitfall 36: registers times threads below the file says "fits" of pairs that do not. Checked against a count of
+   warps that is made by handing them out one by one. */
 static int fits_by_dealing(uint32_t registers, uint32_t threads) {
     const uint32_t warp = (registers + 7) / 8 * 8 * 32;
     uint32_t part[4] = {16384, 16384, 16384, 16384};
@@ -165,7 +235,8 @@ START_TEST(pitfall_26_measured_figures) {
 }
 END_TEST
 
-/* ---- loads ---------------------------------------------------------------------------------------------------------- */
+/* ---- loads
+   ---------------------------------------------------------------------------------------------------------- */
 
 START_TEST(one_kernel_that_fits_is_enough) {
     slw_kernel_contract kernels[2] = {{.name = "big", .static_shared_bytes = 300000}, {.name = "small"}};
@@ -233,7 +304,8 @@ START_TEST(another_backend_is_another_target) {
 }
 END_TEST
 
-/* ---- grids ---------------------------------------------------------------------------------------------------------- */
+/* ---- grids
+   ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct grid_row {
     const char *what;
@@ -249,16 +321,40 @@ typedef struct grid_row {
 
 static const grid_row grids[] = {
     {"plain", SLW_GRID_BLOCKS, 1, {0, 0, 0}, {3, 4, 5}, SLW_OK, NULL, 0, {3, 4, 5}},
-    {"the greatest", SLW_GRID_BLOCKS, 1, {0, 0, 0}, {2147483647, 65535, 65535}, SLW_OK, NULL, 0, {2147483647, 65535, 65535}},
+    {"the greatest",
+     SLW_GRID_BLOCKS,
+     1,
+     {0, 0, 0},
+     {2147483647, 65535, 65535},
+     SLW_OK,
+     NULL,
+     0,
+     {2147483647, 65535, 65535}},
     {"x", SLW_GRID_BLOCKS, 1, {0, 0, 0}, {2147483648u, 1, 1}, OVER, "grid x", 2147483648u, {0}},
     {"y", SLW_GRID_BLOCKS, 1, {0, 0, 0}, {1, 65536, 1}, OVER, "grid y", 65536, {0}},
     {"z", SLW_GRID_BLOCKS, 1, {0, 0, 0}, {1, 1, 65536}, OVER, "grid z", 65536, {0}},
     {"zero", SLW_GRID_BLOCKS, 1, {0, 0, 0}, {1, 0, 1}, BAD, NULL, 0, {0}},
     {"clusters", SLW_GRID_CLUSTERS, 1, {2, 2, 1}, {3, 4, 5}, SLW_OK, NULL, 0, {6, 8, 5}},
     {"clusters over the limit", SLW_GRID_CLUSTERS, 1, {2, 1, 1}, {1073741824, 1, 1}, OVER, "grid x", 2147483648u, {0}},
-    {"clusters past 32 bits", SLW_GRID_CLUSTERS, 1, {8, 1, 1}, {UINT32_MAX, 1, 1}, OVER, "grid x", 8 * (uint64_t)UINT32_MAX, {0}},
+    {"clusters past 32 bits",
+     SLW_GRID_CLUSTERS,
+     1,
+     {8, 1, 1},
+     {UINT32_MAX, 1, 1},
+     OVER,
+     "grid x",
+     8 * (uint64_t)UINT32_MAX,
+     {0}},
     {"programs", SLW_GRID_PROGRAMS_BY_CTAS, 4, {4, 1, 1}, {3, 2, 1}, SLW_OK, NULL, 0, {12, 2, 1}},
-    {"programs past 32 bits", SLW_GRID_PROGRAMS_BY_CTAS, 16, {0, 0, 0}, {UINT32_MAX, 1, 1}, OVER, "grid x", 16 * (uint64_t)UINT32_MAX, {0}},
+    {"programs past 32 bits",
+     SLW_GRID_PROGRAMS_BY_CTAS,
+     16,
+     {0, 0, 0},
+     {UINT32_MAX, 1, 1},
+     OVER,
+     "grid x",
+     16 * (uint64_t)UINT32_MAX,
+     {0}},
     {"divisible", SLW_GRID_BLOCKS, 1, {2, 1, 1}, {6, 1, 1}, SLW_OK, NULL, 0, {6, 1, 1}},
     {"not divisible", SLW_GRID_BLOCKS, 1, {4, 1, 1}, {6, 1, 1}, BAD, NULL, 0, {0}},
 };
@@ -279,8 +375,8 @@ START_TEST(pitfall_11_grid_table) {
 END_TEST
 
 START_TEST(scratch_in_64_bit) {
-    const slw_kernel_contract kernel = {.name = "k", .global_scratch_bytes = 65536, .global_scratch_alignment_bytes = 128,
-                                        .profile_scratch_bytes = 8};
+    const slw_kernel_contract kernel = {
+        .name = "k", .global_scratch_bytes = 65536, .global_scratch_alignment_bytes = 128, .profile_scratch_bytes = 8};
     const uint32_t blocks[3] = {65536, 65535, 2};
     const uint64_t count = (uint64_t)65536 * 65535 * 2;
     slw_grid grid = SLW_GRID_INIT;
