@@ -19,7 +19,7 @@ static void examine_trust(const slw_store *store, slw_store_health *out) {
     if (r < 0) return;
     (void)snprintf(above, sizeof above, "%s/..", store->root);
     const int have_parent = os->fstatat(os, AT_FDCWD, above, 0, &parent) >= 0;
-    out->trusted = slwi_root_judge(store, &root, have_parent ? &parent : NULL, &why);
+    out->trusted = slwi_root_judge(store, os->euid(os), &root, have_parent ? &parent : NULL, &why);
     if (!out->trusted) (void)snprintf(out->why_not_trusted, sizeof out->why_not_trusted, "%s", why);
 }
 

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "fail.h"
@@ -76,14 +75,14 @@ int slwi_resolve_path(const slwi_os *os, const char *path, char out[4096]) {
     return r < 0 ? r : 0;
 }
 
-int slwi_root_judge(const slw_store *store, const slwi_stat *root, const slwi_stat *parent, const char **why) {
+int slwi_root_judge(const slw_store *store, uint32_t euid, const slwi_stat *root, const slwi_stat *parent,
+                    const char **why) {
     if (store->trust_root) return 1;
-    const slwi_os *os = slwi_os_get();
     if ((root->mode & (S_IWGRP | S_IWOTH)) != 0) {
         *why = "the root can be written by group or others";
         return 0;
     }
-    if (!slwi_trusted(root, os->euid(os), store->trusted_uids, store->trusted_uid_count, why)) return 0;
+    if (!slwi_trusted(root, euid, store->trusted_uids, store->trusted_uid_count, why)) return 0;
     if (parent != NULL && (parent->mode & (S_IWGRP | S_IWOTH)) != 0 && (parent->mode & S_ISVTX) == 0) {
         *why = "the root's parent directory can be written by group or others";
         return 0;
@@ -98,7 +97,7 @@ static slw_code judge_root(const slw_store *store, const slwi_root *root, slw_er
     const int r = os->fstatat(os, root->fd, "..", 0, &parent);
     if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->root, "looking at the root's parent");
     const char *why = NULL;
-    if (!slwi_root_judge(store, &root->stat, &parent, &why)) {
+    if (!slwi_root_judge(store, root->trust.euid, &root->stat, &parent, &why)) {
         (void)slwi_fail(err, SLW_E_STORAGE, "UNTRUSTED", "%s", why);
         slwi_error_path(err, store->root);
         return SLW_E_STORAGE;
@@ -109,7 +108,7 @@ static slw_code judge_root(const slw_store *store, const slwi_root *root, slw_er
 slw_code slwi_root_open(slw_store *store, int make, slwi_root *out, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     const int flags = make ? SLWI_O_LIST : SLWI_O_SEARCH;
-    slwi_root root;
+    slwi_root root = {0};
     root.fd = os->openat(os, AT_FDCWD, store->root, flags, 0);
     if (root.fd == -ENOENT && make) {
         const int made = slwi_make_directories(os, store->root, 0755);
@@ -120,6 +119,7 @@ slw_code slwi_root_open(slw_store *store, int make, slwi_root *out, slw_error *e
     if (root.fd < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -root.fd, store->root, "opening the root");
     slw_code code = SLW_OK;
     const int r = os->fstat(os, root.fd, &root.stat);
+    root.trust = (slwi_trust){store, os->euid(os), root.stat.dev};
     if (r < 0)
         code = slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->root, "looking at the root");
     else
@@ -128,7 +128,6 @@ slw_code slwi_root_open(slw_store *store, int make, slwi_root *out, slw_error *e
         (void)os->close(os, root.fd);
         return code;
     }
-    root.trust = (slwi_trust){store, os->euid(os), root.stat.dev};
     *out = root;
     return SLW_OK;
 }
@@ -214,15 +213,25 @@ void slwi_slot_close(slwi_slot *slot) {
     slot->fd = slot->parent = -1;
 }
 
+static char *append_name(char *to, const char *name) {
+    const size_t size = strlen(name);
+    *to = '/';
+    memcpy(to + 1, name, size);
+    return to + 1 + size;
+}
+
 char *slwi_slot_path(const slw_store *store, const slw_key *key, const slw_spec *spec) {
     const char *names[SLWI_SLOT_PARENTS];
     slwi_slot_parents(key, spec, names);
     const char *state = slw_state_name(slw_spec_state(spec));
-    size_t size = strlen(store->root) + strlen(state) + 2;
+    const size_t root = strcmp(store->root, "/") == 0 ? 0 : strlen(store->root);
+    size_t size = root + strlen(state) + 2;
     for (int i = 0; i < SLWI_SLOT_PARENTS; i++) size += strlen(names[i]) + 1;
     char *path = slwi_alloc(&store->allocator, size);
     if (path == NULL) return NULL;
-    (void)snprintf(path, size, "%s/%s/%s/%s/%s/%s", strcmp(store->root, "/") == 0 ? "" : store->root, names[0], names[1],
-                   names[2], names[3], state);
+    memcpy(path, store->root, root);
+    char *end = path + root;
+    for (int i = 0; i < SLWI_SLOT_PARENTS; i++) end = append_name(end, names[i]);
+    *append_name(end, state) = 0;
     return path;
 }

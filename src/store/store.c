@@ -106,7 +106,7 @@ static slw_code judge_at_open(const slw_store *store, slw_error *err) {
     r = os->fstatat(os, AT_FDCWD, above, 0, &parent);
     if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, above, "looking at the root's parent");
     const char *why = NULL;
-    if (slwi_root_judge(store, &root, &parent, &why)) return SLW_OK;
+    if (slwi_root_judge(store, os->euid(os), &root, &parent, &why)) return SLW_OK;
     (void)slwi_fail(err, SLW_E_STORAGE, "UNTRUSTED", "%s", why);
     slwi_error_path(err, store->root);
     slwi_error_hint(err, "make the root yours alone to write, or open the store with trust_root");

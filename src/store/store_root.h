@@ -22,7 +22,8 @@ int slwi_resolve_path(const slwi_os *os, const char *path, char out[4096]);
 int slwi_path_inside(const char *directory, const char *path); /* equal counts; both resolved */
 
 /* What the trust rule says of the root as it stands: 1, or 0 and a reason. An absent root is fine. */
-int slwi_root_judge(const slw_store *store, const slwi_stat *root, const slwi_stat *parent, const char **why);
+int slwi_root_judge(const slw_store *store, uint32_t euid, const slwi_stat *root, const slwi_stat *parent,
+                    const char **why);
 
 typedef struct slwi_root {
     int fd;

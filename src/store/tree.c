@@ -235,10 +235,9 @@ static void close_levels(slwi_tree_walk *walk) {
 }
 
 static slw_code walk_all(slwi_tree_walk *walk, int directory) {
-    slwi_stat stat;
-    const int r = walk->os->fstat(walk->os, directory, &stat);
-    if (r < 0) return slwi_tree_fail_os(walk, -r, "looking at");
-    slw_code code = push_level(walk, directory, &stat);
+    /* The first level is never closed, so nobody asks later whether it is still the same. */
+    const slwi_stat not_asked = {0};
+    slw_code code = push_level(walk, directory, &not_asked);
     while (code == SLW_OK && walk->depth > 0) {
         slwi_tree_level *level = &walk->scratch->levels[walk->depth - 1];
         if (level->next == level->end)
