@@ -61,6 +61,7 @@ done)"
 rule 'every test program is in its list' "$(for list in $(find tests -name files.zig ! -path 'tests/support/*'); do
     (cd "$(dirname "$list")" && ls test_*.c 2>/dev/null | sed 's/\.c$//' | while read -r t; do grep -q "\"$t\"" files.zig || echo "$(dirname "$list")/$t"; done)
 done)"
+rule 'the README shows examples/embed.c' "$(sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d' | diff - examples/embed.c || true)"
 header=$(sed -n 's/^#define SLW_VERSION_TEXT *"\(.*\)"/\1/p' include/slipway/version.h)
 rule 'one version' "$(grep -q "\.version = \"$header\"" build.zig.zon || echo "build.zig.zon is not $header")"
 rule 'exported names are slw_, and those of the list' "$(nm -D --defined-only "$shared" | awk '{print $3}' | sed 's/@.*//' | sort | diff - tests/tidy/symbols.txt 2>&1 || true)"
