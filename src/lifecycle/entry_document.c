@@ -4,34 +4,7 @@
 #include <string.h>
 
 #include "fail.h"
-
-static void write_key(const slw_key *key, slwi_json_writer *writer) {
-    if (key == NULL) {
-        slwi_json_put_null(writer);
-        return;
-    }
-    slwi_json_object_begin(writer);
-    slwi_json_key(writer, "environment");
-    slwi_json_object_begin(writer);
-    slwi_json_key(writer, "components");
-    slwi_json_object_begin(writer);
-    for (size_t i = 0; i < slw_key_component_count(key); i++) {
-        const slw_component component = slw_key_component(key, i);
-        slwi_json_key(writer, component.name);
-        slwi_json_put_text(writer, component.digest);
-    }
-    slwi_json_object_end(writer);
-    slwi_json_key(writer, "schema");
-    slwi_json_put_u64(writer, 1);
-    slwi_json_object_end(writer);
-    slwi_json_key(writer, "schema");
-    slwi_json_put_u64(writer, 1);
-    slwi_json_key(writer, "source");
-    slwi_json_put_text(writer, slw_key_source(key));
-    slwi_json_key(writer, "specialization");
-    slwi_json_put_text(writer, slw_key_specialization(key));
-    slwi_json_object_end(writer);
-}
+#include "key_internal.h"
 
 static void write_toolchain(const slwi_entry_document *document, slwi_json_writer *writer) {
     slwi_json_object_begin(writer);
@@ -63,10 +36,13 @@ void slwi_entry_document_write(const slwi_entry_document *document, slwi_buffer 
     slwi_json_put_text(&writer, document->contract->backend);
     slwi_json_key(&writer, "contract");
     slwi_contract_write(document->contract, &writer);
-    slwi_json_key(&writer, "key");
-    write_key(document->key, &writer);
     slwi_json_key(&writer, "name");
     slwi_json_put_text(&writer, document->name);
+    slwi_json_key(&writer, "record");
+    if (document->key != NULL)
+        slwi_key_write_components(&writer, document->key);
+    else
+        slwi_json_put_null(&writer);
     slwi_json_key(&writer, "schema");
     slwi_json_put_u64(&writer, SLWI_ENTRY_DOCUMENT_SCHEMA);
     slwi_json_key(&writer, "target");
@@ -106,7 +82,7 @@ static int text_is(const slwi_json *node, const char *expected) {
 
 static slw_code read_root(const slw_allocator *allocator, slw_bytes text, const slwi_json *root, slw_contract **out,
                           slw_error *err) {
-    static const char *const members[] = {"backend", "contract", "key", "name", "schema", "target", "toolchain", NULL};
+    static const char *const members[] = {"backend", "contract", "name", "record", "schema", "target", "toolchain", NULL};
     uint32_t schema = 0;
     slw_bytes unknown = {NULL, 0};
     if (slwi_json_kind(root) != SLWI_JSON_OBJECT) return refuse(err, "document", "is not an object");

@@ -3,9 +3,9 @@
  * Canonical JSON, schema 1:
  *   { "backend": "host",
  *     "contract": {…},
- *     "key": {"environment": {"components": {name: digest}, "schema": 1}, "schema": 1, "source": digest,
- *             "specialization": digest} or null,
  *     "name": "saxpy.c",
+ *     "record": the key's record: {"environment": {name: digest, …, "schema": 1}, "schema": 1, "source": digest,
+ *               "specialization": digest}; null for a build without a key
  *     "schema": 1,
  *     "target": "x86_64-linux-gnu",
  *     "toolchain": {"compiler": "/usr/bin/gcc", "components": [{"digest": digest or null, "name": "compiler"}, …]} } */
