@@ -7,6 +7,7 @@
 
 #include "driver_subject.h"
 #include "fault_alloc.h"
+#include "fault_os.h"
 
 /* ThreadSanitizer ends a child that starts threads: there a pool must not start. */
 #if defined(__has_feature)
@@ -358,8 +359,10 @@ static void in_child(world *w, slt_heap *heap, slwi_module *module, void *functi
     CHILD_CHECK(waitpid(grandchild, &status, 0) == grandchild && status == 0);
     slwi_release(mine);
     world_close(&own);
+    slt_fault_os_install(NULL);
     slwi_release(module);
     slw_device_close(&w->device);
+    CHILD_CHECK(slt_fault_os_count(SLT_DL_CLOSE) == 0 && slt_fault_os_count(SLT_CLOSE) == 0);
     CHILD_CHECK(heap->live_blocks == 0);
     CHILD_CHECK(atomic_load(&w->null.unloads) == 0 && atomic_load(&w->null.closes) == 0);
     CHILD_CHECK(w->subject == SUBJECT_HOST || atomic_load(&w->null.forked_closes) == 1);
