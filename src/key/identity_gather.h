@@ -76,7 +76,7 @@ typedef struct slwi_gather {
     slwi_failure *first_failure, **last_failure;
     size_t failure_count;
     const void *owner; /* of the failures that come */
-    slwi_volume volumes[8];
+    slwi_volume volumes[32];
     size_t volume_count;
     unsigned char *chunk; /* for reading; allocated at first use */
     slwi_buffer ld_cache; /* /etc/ld.so.cache */

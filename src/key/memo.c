@@ -21,7 +21,8 @@ static slw_code check_trust(const slwi_os *os, const char *path, int fd, const s
     slwi_stat parent;
     if (stat->uid != euid) why = "it belongs to another user";
     if (why == NULL && (stat->mode & 0077) != 0) why = "others may enter it: its mode must be 0700";
-    if (why == NULL && os->fstatat(os, fd, "..", 0, &parent) == 0) (void)slwi_trusted(&parent, euid, NULL, 0, &why);
+    if (why == NULL && os->fstatat(os, fd, "..", 0, &parent) != 0) why = "the directory above it cannot be examined";
+    if (why == NULL) (void)slwi_trusted(&parent, euid, NULL, 0, &why);
     if (why == NULL) return SLW_OK;
     slwi_error_path(err, path);
     slwi_error_hint(err, "give the memo a directory of the user's own with mode 0700");
@@ -150,7 +151,7 @@ int slwi_memo_get_file(slw_memo *memo, const slwi_stat *stat, const slwi_volume 
         *out = record->sha256;
         /* Asked once per memo, not per file: the first file of the day tells that all are still in use. */
         if (memo->wall_ns == 0) memo->wall_ns = os->wall_ns(os);
-        if (memo->wall_ns - record->used_ns > DAY_NS) {
+        if (record->used_ns < memo->wall_ns - DAY_NS) { /* it may say any time, so nothing is taken off it */
             record->used_ns = memo->wall_ns;
             memo->dirty = 1;
         }
@@ -172,7 +173,7 @@ slw_code slwi_memo_get_answer(slw_memo *memo, const slw_digest *key, slw_text *o
             out->data = copy;
             out->size = answer->size;
             out->allocator = memo->allocator;
-            if (now - answer->used_ns > DAY_NS) {
+            if (answer->used_ns < now - DAY_NS) {
                 answer->used_ns = now;
                 memo->dirty = 1;
             }
