@@ -269,6 +269,7 @@ END_TEST
 
 START_TEST(pitfall_29_two_thousand_entries_are_kept_with_64_descriptors) {
     enum { ENTRIES = 50, TIMES = 40 };
+    slk_use_memory();
     slk_world world;
     slk_world_make(&world, SLW_DOMAIN_DEFAULT);
     static slwi_entry *entries[ENTRIES * TIMES];
@@ -401,6 +402,7 @@ static slw_code deep_output(slk_build *self, const slw_build_context *build, slw
 }
 
 START_TEST(pitfall_39_deep_trees_take_few_descriptors) {
+    slk_use_memory();
     slk_world world;
     slk_world_make(&world, SLW_DOMAIN_DEFAULT);
     unsigned depth = 700;
@@ -427,6 +429,7 @@ START_TEST(pitfall_39_deep_trees_take_few_descriptors) {
 END_TEST
 
 START_TEST(pitfall_39_too_deep_an_output_is_the_builders_fault) {
+    slk_use_memory();
     slk_world world;
     slk_world_make(&world, SLW_DOMAIN_DEFAULT);
     unsigned depth = 1100;

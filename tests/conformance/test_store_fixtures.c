@@ -240,6 +240,7 @@ static void run_case(const bench *b, const slk_case *which, char *wrong, size_t 
 /* Every case is run, then all that were wrong are named together. */
 static void run_cases(const char *document, const char *list, int as_root, const char *all) {
     bench b;
+    slk_use_memory(); /* a hundred stores a run; those above lie on the ordinary file system */
     bench_make(&b, as_root);
     slk_cases *cases = slk_cases_load(b.scratch, document, list);
     static char wrong[65536];

@@ -127,6 +127,8 @@ void slk_nest(const char *directory, const char *name, unsigned depth);
 
 /* ---- processes ---- */
 
+/* Later scratch directories lie on a memory file system where there is one: for tests of thousands of publications. */
+void slk_use_memory(void);
 void *slk_shared(size_t size);                           /* zeroed, shared with forked children */
 int slk_child(int (*run)(void *context), void *context); /* forks, waits; exit status, or 128 + signal */
 int slk_child_start(int (*run)(void *context), void *context);
