@@ -43,7 +43,8 @@ void cli_free_places(cli_places *places);
 /* Opens the store of the places with the options. */
 slw_code cli_open_store(const cli_options *options, const cli_places *places, const char *domain, slw_metrics *metrics,
                         slw_store **out, slw_error *err);
-slw_code cli_open_memo(const cli_options *options, const cli_places *places, slw_memo **out, slw_error *err);
+/* NULL: none is wanted, there is no place for one, or it cannot be used (which is said on standard error). */
+slw_memo *cli_open_memo(const cli_options *options, const cli_places *places);
 
 /* Says a failure, as {"error": …} on standard output with --json, else on standard error; gives the exit status. */
 int cli_fail(const cli_options *options, const slw_error *err);

@@ -23,7 +23,7 @@ static slw_code examine(const cli_options *options, findings *f, slw_error *err)
     if (f->store_code == SLW_OK)
         f->store_code = slw_store_examine(f->store, options->probe, &f->health, &f->store_error);
     if (f->store == NULL) return SLW_OK;
-    if (cli_open_memo(options, &f->places, &f->memo, err) != SLW_OK) f->memo = NULL;
+    f->memo = cli_open_memo(options, &f->places);
     slw_compiler_options compiler = SLW_COMPILER_OPTIONS_INIT;
     compiler.store = f->store;
     compiler.compiler = options->cc;

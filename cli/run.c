@@ -153,8 +153,7 @@ static slw_code open_compiler(run *r, slw_error *err) {
     if (r->options->identity == NULL) compiler.identity = SLW_IDENTITY_MEMO;
     if (compiler.store == NULL)
         return cli_usage(err, "BAD_VALUE", "--identity does not know \"%s\"", r->options->identity);
-    const slw_code code = cli_open_memo(r->options, &r->places, &r->memo, err);
-    if (code != SLW_OK) return code;
+    r->memo = cli_open_memo(r->options, &r->places);
     compiler.memo = r->memo;
     compiler.compiler = r->options->cc != NULL                                    ? r->options->cc
                         : from_environment != NULL && from_environment[0] != '\0' ? from_environment

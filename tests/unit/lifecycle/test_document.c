@@ -122,7 +122,7 @@ START_TEST(document_round_trip) {
     const slw_allocator libc = SLW_ALLOCATOR_INIT;
     size_t size = 0;
     char *text = document_of(&kit_contract, &size);
-    ck_assert_ptr_nonnull(strstr(text, "\"key\":null"));
+    ck_assert_ptr_nonnull(strstr(text, "\"record\":null"));
     slw_contract *contract = NULL;
     slt_ok(read_text(text, &contract), &world.err);
     slt_ok(slwi_contract_compare(contract, &kit_contract, &world.err), &world.err);
@@ -155,7 +155,7 @@ static const char *const edits[][2] = {
     {"\"name\":\"k.c\",", " \"name\":\"k.c\","},
     {"\"name\":\"k.c\",", "\"name\":\"k\\u002ec\","},
     {"{\"backend\":\"null\",", "{\"backend\":\"null\",\"backend\":\"null\","},
-    {"\"key\":null,", "\"key\":nul,"},
+    {"\"record\":null,", "\"record\":nul,"},
     {"\"contract\":{", "\"contract\":[{"},
     {"\"kernels\":[", "\"kernels\":[5,"},
 };
