@@ -8,6 +8,7 @@
 #include "contract_fields.h"
 #include "fail.h"
 #include "memory.h"
+#include "text.h"
 
 /* ---- out ---- */
 
@@ -110,11 +111,17 @@ static slw_code too_many(slw_error *err, const char *field, size_t count, size_t
     return slwi_fail(err, SLW_E_INVALID_METADATA, "TOO_MANY", "the contract's %s has too many items", field);
 }
 
-/* Text without a NUL inside and of a bounded size; borrowed from the document. */
+/* Text without a NUL inside and of a bounded size; borrowed from the document. A lone surrogate is refused: it would stand in
+   memory as bytes that are written as three others. */
 static int read_text(const slwi_json *node, const char **out) {
     slw_bytes text;
+    size_t at = 0;
+    uint32_t code_point;
     if (!slwi_json_string(node, &text)) return 0;
     if (text.size == 0 || text.size > SLWI_CONTRACT_TEXT_MAX || memchr(text.data, 0, text.size) != NULL) return 0;
+    while (at < text.size) {
+        if (!slwi_utf8_next(text, &at, &code_point)) return 0;
+    }
     *out = text.data;
     return 1;
 }

@@ -6,6 +6,7 @@
 #include "fail.h"
 #include "host_target.h"
 #include "host_toolchain.h"
+#include "memory.h"
 #include "os.h"
 
 #define PROBE_TIMEOUT_NS 30000000000ull
@@ -100,6 +101,8 @@ static slw_code probe(discovery *d, const char *const *arguments, const char *co
     int status = 0;
     slw_code rc = slwi_host_list_status(&list, d->err);
     if (rc == SLW_OK) rc = slwi_host_run_driver(d->toolchain, &run, &status, d->err);
+    /* Output that found no memory is not the driver's answer. */
+    if (rc == SLW_OK && d->output.failed == SLW_E_NO_MEMORY) rc = slwi_fail_memory(d->err, PROBE_OUTPUT_MAX);
     if (rc == SLW_OK && status != 0) {
         slwi_error_path(d->err, d->toolchain->driver);
         slwi_error_diagnostics(d->err, d->output.data != NULL ? d->output.data : "", d->output.size);
@@ -196,6 +199,7 @@ static slw_code ask_preprocessor(discovery *d) {
         read_compiler(d, line);
         rc = read_choice(d, line);
     }
+    if (rc == SLW_OK) rc = slwi_host_answer_status(d->answer, d->err);
     if (rc != SLW_OK) return rc;
     if (d->answer->family == SLWI_HOST_UNKNOWN) return unknown(d, "the compiler is neither gcc nor clang");
     if (triple[0] == '\0' || d->compiler[0] == '\0' || d->answer->facts[SLWI_FACT_INCLUDE].count == 0) {

@@ -134,7 +134,7 @@ static slw_code add_environment(const slwi_host_toolchain *toolchain, slw_identi
         rc = slw_identity_add_environment(identity, ENVIRONMENT, "SOURCE_DATE_EPOCH", SLWI_HOST_SOURCE_DATE_EPOCH, err);
     }
     if (rc == SLW_OK) {
-        rc = slw_identity_add_environment(identity, ENVIRONMENT, "TMPDIR", "a private directory inside the build's", err);
+        rc = slw_identity_add_environment(identity, ENVIRONMENT, "TMPDIR", "a private directory", err);
     }
     static const char *const rules[] = {"working directory: private, inside the build's, mapped out of the output",
                                         "source: source.c, with a fixed time", NULL};

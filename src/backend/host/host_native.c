@@ -7,6 +7,7 @@
 #include "fail.h"
 #include "file.h"
 #include "memo.h"
+#include "memory.h"
 
 #define PROBE_TIMEOUT_NS 30000000000ull
 #define PROBE_OUTPUT_MAX 1048576u
@@ -138,6 +139,7 @@ static slw_code ask(const slwi_host_toolchain *toolchain, const slwi_host_list *
     slwi_host_run run = {&arguments, "/", "/tmp", slwi_deadline_ns(PROBE_TIMEOUT_NS, PROBE_TIMEOUT_NS), cancel, &output};
     slw_code rc = slwi_host_list_status(&arguments, err);
     if (rc == SLW_OK) rc = slwi_host_run_driver(toolchain, &run, &status, err);
+    if (rc == SLW_OK && output.failed == SLW_E_NO_MEMORY) rc = slwi_fail_memory(err, PROBE_OUTPUT_MAX);
     if (rc == SLW_OK && status != 0) {
         slwi_error_diagnostics(err, output.data != NULL ? output.data : "", output.size);
         rc = slwi_fail(err, SLW_E_COMPILE_FAILED, "NATIVE", "the compiler refuses the machine options");

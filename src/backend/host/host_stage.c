@@ -7,6 +7,7 @@
 
 #include "fail.h"
 #include "file.h"
+#include "hex.h"
 #include "host_job.h"
 #include "host_kernel_text.h"
 #include "host_words.h"
@@ -24,6 +25,8 @@ typedef struct stage {
     slw_error *err;
     int build_fd; /* the build directory */
     int work_fd;
+    int root_fd;                        /* the caller's directory for temporary files; -1: inside the working directory */
+    char private_name[40];              /* of ours in it; "": none was made */
     char work[SLWI_HOST_PATH_MAX];      /* its path, as given */
     char real_work[SLWI_HOST_PATH_MAX]; /* and as the compiler will say it */
     char temporary[SLWI_HOST_PATH_MAX];
@@ -72,6 +75,32 @@ static slw_code write_source(stage *s) {
     return status < 0 ? storage(s, status, SLWI_HOST_SOURCE_FILE, "the source's time cannot be set") : SLW_OK;
 }
 
+/* A directory of ours where the caller wants temporary files. Its name is random: the place may be shared. */
+static slw_code open_temporary(stage *s) {
+    const slwi_os *os = slwi_os_get();
+    const char *root = s->context->temporary_root;
+    uint8_t random[12];
+    char name[40] = "slipway-";
+    slwi_stat stat;
+    int status = os->random(os, random, sizeof(random));
+    if (status < 0) return storage(s, status, root, "there is no randomness");
+    slwi_hex_encode(random, sizeof(random), name + 8);
+    name[8 + 2 * sizeof(random)] = '\0';
+    s->root_fd = slwi_open_directory(os, AT_FDCWD, root, 1, &stat);
+    if (s->root_fd < 0) return storage(s, s->root_fd, root, "the directory for temporary files cannot be opened");
+    slw_code rc = make_directory(s, s->root_fd, name);
+    if (rc != SLW_OK) return rc;
+    memcpy(s->private_name, name, sizeof(name));
+    if (!slwi_host_join(s->temporary, root, name)) {
+        return slwi_fail(s->err, SLW_E_LIMIT, "PATH_TOO_LONG", "the path of the directory for temporary files is too long");
+    }
+    return SLW_OK;
+}
+
+static int wants_temporary_root(const stage *s) {
+    return s->context->size >= sizeof(slw_stage_context) && s->context->temporary_root != NULL;
+}
+
 static slw_code open_work(stage *s) {
     const slwi_os *os = slwi_os_get();
     slwi_stat stat;
@@ -81,11 +110,11 @@ static slw_code open_work(stage *s) {
     if (rc != SLW_OK) return rc;
     s->work_fd = slwi_open_directory(os, s->build_fd, WORK, 0, &stat);
     if (s->work_fd < 0) return storage(s, s->work_fd, WORK, "the compiler's directory cannot be opened");
-    rc = make_directory(s, s->work_fd, "tmp");
-    if (rc != SLW_OK) return rc;
     if (!slwi_host_join(s->work, s->context->directory, WORK) || !slwi_host_join(s->temporary, s->work, "tmp")) {
         return slwi_fail(s->err, SLW_E_LIMIT, "PATH_TOO_LONG", "the path of the build directory is too long");
     }
+    rc = wants_temporary_root(s) ? open_temporary(s) : make_directory(s, s->work_fd, "tmp");
+    if (rc != SLW_OK) return rc;
     status = os->realpath(os, s->work, s->real_work);
     return status < 0 ? storage(s, status, s->work, "the compiler's directory cannot be resolved") : SLW_OK;
 }
@@ -236,9 +265,31 @@ static slw_code write_override(stage *s, size_t index) {
     return rc;
 }
 
+/* Closes what is open and removes what was made for the children; the first failure, for left-overs would be published. */
+static int close_work(stage *s) {
+    const slwi_os *os = slwi_os_get();
+    int status = 0;
+    if (s->work_fd >= 0) (void)os->close(os, s->work_fd);
+    if (s->root_fd >= 0) {
+        if (s->private_name[0] != '\0') status = slwi_remove_tree(os, s->root_fd, s->private_name);
+        (void)os->close(os, s->root_fd);
+    }
+    int removed = slwi_remove_tree(os, s->build_fd, WORK);
+    return status < 0 ? status : removed;
+}
+
+static slw_code run_in_work(stage *s, size_t index) {
+    slw_code rc = open_work(s);
+    if (rc == SLW_OK) rc = index == SLWI_HOST_STAGE_OBJECT ? run_object(s) : run_shared_object(s);
+    int removed = close_work(s);
+    if (removed < 0 && rc == SLW_OK) rc = storage(s, removed, WORK, "the compiler's directory cannot be removed");
+    return rc;
+}
+
 slw_code slwi_host_job_run(void *opaque, size_t index, const slw_stage_context *context, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     slwi_stat stat;
+    slw_code rc;
     if (index >= SLWI_HOST_STAGE_COUNT) return slwi_fail(err, SLW_E_USAGE, "BAD_STAGE", "there is no such stage");
     slwi_host_job *job = opaque;
     stage *s = slwi_alloc_zero(&job->allocator, sizeof(*s));
@@ -247,21 +298,14 @@ slw_code slwi_host_job_run(void *opaque, size_t index, const slw_stage_context *
     s->context = context;
     s->err = err;
     s->work_fd = -1;
+    s->root_fd = -1;
     s->build_fd = slwi_open_directory(os, AT_FDCWD, context->directory, 1, &stat);
-    slw_code rc;
     if (s->build_fd < 0) {
         rc = storage(s, s->build_fd, context->directory, "the build directory cannot be opened");
-    } else if (job->override_stage == (int)index) {
-        rc = write_override(s, index);
     } else {
-        rc = open_work(s);
-        if (rc == SLW_OK) rc = index == SLWI_HOST_STAGE_OBJECT ? run_object(s) : run_shared_object(s);
-        if (s->work_fd >= 0) (void)os->close(os, s->work_fd);
-        int removed = slwi_remove_tree(os, s->build_fd, WORK);
-        /* Left-overs would be published. */
-        if (removed < 0 && rc == SLW_OK) rc = storage(s, removed, WORK, "the compiler's directory cannot be removed");
+        rc = job->override_stage == (int)index ? write_override(s, index) : run_in_work(s, index);
+        (void)os->close(os, s->build_fd);
     }
-    if (s->build_fd >= 0) (void)os->close(os, s->build_fd);
     slwi_free(&job->allocator, s);
     return rc;
 }

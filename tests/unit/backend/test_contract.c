@@ -1,4 +1,5 @@
 /* Contracts in memory and as JSON: what is written reads back, and nothing else is accepted. */
+#include <slipway/limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,6 +223,27 @@ START_TEST(what_is_refused) {
 }
 END_TEST
 
+/* Found by fuzz_contract_json: it was read as three bytes that are written as three surrogates. */
+START_TEST(lone_surrogates_are_refused) {
+    static const slwi_json_limits limits = {SLW_LIMIT_JSON_BYTES, 64, SLW_LIMIT_JSON_VALUES, 1};
+    slw_contract contract;
+    slw_kernel_contract kernels[2];
+    slw_error err = SLW_ERROR_INIT;
+    slwi_buffer text;
+    fill(&contract, kernels);
+    contract.launch_binary = "kernel\xff.cubin"; /* written as \udcff */
+    write_contract(&contract, &text);
+    slwi_json_document *document = NULL;
+    slw_contract *read = NULL;
+    slt_ok(slwi_json_parse(&allocator, (slw_bytes){text.data, text.size}, &limits, &document, &err), &err);
+    ck_assert_int_eq(slwi_contract_read(&allocator, slwi_json_root(document), &read, &err), SLW_E_INVALID_METADATA);
+    ck_assert_str_eq(err.subject, "launch_binary");
+    ck_assert_ptr_null(read);
+    slwi_json_free(&document);
+    slwi_buffer_free(&text);
+}
+END_TEST
+
 START_TEST(counts_are_bounded) {
     slw_error err = SLW_ERROR_INIT;
     slw_contract *back = NULL;
@@ -305,6 +327,7 @@ int main(void) {
     tcase_add_test(tcase, find_by_name);
     tcase_add_test(tcase, every_difference_is_named);
     tcase_add_test(tcase, what_is_refused);
+    tcase_add_test(tcase, lone_surrogates_are_refused);
     tcase_add_test(tcase, counts_are_bounded);
     tcase_add_test(tcase, every_allocation_may_fail);
     suite_add_tcase(suite, tcase);
