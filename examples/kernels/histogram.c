@@ -7,8 +7,8 @@
  * Shape: a block of any size along x, any number of blocks: they share the values evenly.
  * Shared memory: 1,024 bytes static, the block's own 256 counts.
  *
- * Blocks run at once, so each counts for itself and adds its counts to the common ones atomically, 256 times a block instead of
- * once for each value.  The result is exact whatever the order. */
+ * Blocks run at once, so each counts for itself and adds its counts to the common ones atomically, 256 times a block
+ * instead of once for each value.  The result is exact whatever the order. */
 #include <slipway/host_kernel.h>
 
 #define BINS 256u

@@ -22,7 +22,7 @@ SLW_HOST_KERNEL_SHARED(matmul, sizeof(tiles), SLW_HOST_PARAM(uint32_t, m), SLW_H
                        SLW_HOST_PARAM(uint32_t, k), SLW_HOST_PARAM(const float *, a), SLW_HOST_PARAM(const float *, b),
                        SLW_HOST_PARAM(float *, c));
 
-/* Copies the tile whose corner is (row, column) of a rows x columns matrix; what lies outside is zero and adds nothing. */
+/* Copies the tile whose corner is (row, column) of a rows x columns matrix; what lies outside is zero. */
 static void fetch(float to[TILE][TILE], const float *from, uint64_t rows, uint64_t columns, uint64_t row,
                   uint64_t column) {
     for (uint32_t y = 0; y < TILE; y++) {

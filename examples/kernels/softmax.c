@@ -7,9 +7,9 @@
  * Shape: one block for each row, of any number of threads along x; a thread takes every block.x-th column.
  * Shared memory: 4 bytes dynamic for each thread (the reductions).
  *
- * The greatest element is taken off first, so that no exponential overflows and at least one is 1: the sum is never zero.
- * Sums go up a tree, as on a GPU, which keeps the error at the logarithm of the row's length.  The exponential is here because
- * a kernel that needs no library loads everywhere. */
+ * The greatest element is taken off first, so that no exponential overflows and at least one is 1: the sum is never
+ * zero.  Sums go up a tree, as on a GPU, which keeps the error at the logarithm of the row's length.  The exponential
+ * is here because a kernel that needs no library loads everywhere. */
 #include <slipway/host_kernel.h>
 
 SLW_HOST_KERNEL(softmax, SLW_HOST_PARAM(uint32_t, rows), SLW_HOST_PARAM(uint32_t, columns),

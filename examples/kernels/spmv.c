@@ -1,7 +1,7 @@
 /* spmv: y = A * x for a sparse matrix in compressed rows (CSR), double precision.
  *
  *   rows     uint32_t          of A
- *   starts   const uint32_t *  rows + 1: row r's entries are starts[r] … starts[r + 1] - 1; starts[0] is 0, never falling
+ *   starts   const uint32_t *  rows + 1: row r's entries are starts[r] to starts[r + 1] - 1; never falling
  *   columns  const uint32_t *  the column of each entry
  *   values   const double *    the value of each entry
  *   x        const double *    one element for each column of A

@@ -35,7 +35,7 @@ void stencil(const slw_host_block *block, void *const *args) {
                 out[at] = in[at];
                 continue;
             }
-            /* Opposite neighbours first: their sum with the centre taken off twice is small where the plate is smooth. */
+            /* Opposite neighbours first: their sum less the centre twice is small where the plate is smooth. */
             const float across = (in[at - 1] - in[at]) + (in[at + 1] - in[at]);
             const float along = (in[at - width] - in[at]) + (in[at + width] - in[at]);
             out[at] = in[at] + rate * (across + along);

@@ -6,7 +6,8 @@
 #include "fail.h"
 #include "memory.h"
 
-/* All devices, so that a fork happens while no table of modules is half changed. Order of locks: this one, then a device's. */
+/* All devices, so that a fork happens while no table of modules is half changed. Order of locks: this one, then a
+   device's. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static slw_device *list_first;
 
@@ -47,7 +48,7 @@ static void list_remove(slw_device *device) {
     pthread_mutex_unlock(&list_lock);
 }
 
-/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+/* ---- Opening --------------------------------------------------------------------------------------------- */
 
 static slw_code choose_driver(const slw_device_options *options, const slw_driver_vtable **out, slw_error *err) {
     if (options->driver == NULL) return slwi_driver_find(options->kind == NULL ? "host" : options->kind, out, err);
@@ -125,7 +126,8 @@ static slw_code device_create(const slw_device_options *options, const slw_drive
 slw_code slw_device_open(const slw_device_options *options, slw_device **out, slw_error *err) {
     slwi_error_reset(err);
     if (options == NULL || out == NULL || options->size != sizeof *options) {
-        return slwi_fail(err, SLW_E_USAGE, NULL, "slw_device_open needs options of this version and a place for the device");
+        return slwi_fail(err, SLW_E_USAGE, NULL,
+                         "slw_device_open needs options of this version and a place for the device");
     }
     const slw_driver_vtable *driver = NULL;
     const slw_code code = choose_driver(options, &driver, err);
@@ -133,7 +135,7 @@ slw_code slw_device_open(const slw_device_options *options, slw_device **out, sl
     return device_create(options, driver, out, err);
 }
 
-/* ---- Closing ----------------------------------------------------------------------------------------------------- */
+/* ---- Closing --------------------------------------------------------------------------------------------- */
 
 slw_device *slwi_device_retain(slw_device *device) {
     (void)atomic_fetch_add_explicit(&device->references, 1u, memory_order_relaxed);
@@ -162,7 +164,7 @@ void slw_device_close(slw_device **device) {
     if (atomic_fetch_sub_explicit(&closing->references, 1u, memory_order_acq_rel) == 1u) device_destroy(closing);
 }
 
-/* ---- State ------------------------------------------------------------------------------------------------------- */
+/* ---- State ----------------------------------------------------------------------------------------------- */
 
 const slw_device_info *slwi_device_info(const slw_device *device) {
     return &device->info;

@@ -8,10 +8,10 @@
 #include "fork.h"
 #include "modules.h"
 
-#define SLWI_DEVICE_TAG 0x534c5744u /* "SLWD" */
+#define SLWI_DEVICE_TAG  0x534c5744u /* "SLWD" */
 #define SLWI_DEVICE_DEAD 0x44454144u
 
-#define SLWI_MODULE_BUCKETS 256u      /* by the first byte of the digest */
+#define SLWI_MODULE_BUCKETS      256u /* by the first byte of the digest */
 #define SLWI_FAILURES_REMEMBERED 256u /* each is a whole error record; the oldest is forgotten first */
 
 /* loading and unloading belong to one thread, outside the lock; everybody else waits for `changed`. */
@@ -63,8 +63,8 @@ struct slw_device {
     slw_device_counts counts; /* of modules; failures are counted by failure_count */
 };
 
-/* The first step of every public call: resets the record; USAGE for what is no device, then FORKED, then LOST. The second
-   form is for calls that a lost device still answers. */
+/* The first step of every public call: resets the record; USAGE for what is no device, then FORKED, then LOST. The
+   second form is for calls that a lost device still answers. */
 slw_code slwi_device_enter(const slw_device *device, slw_error *err);
 slw_code slwi_device_enter_lost(const slw_device *device, slw_error *err);
 void slwi_device_lose(slw_device *device);

@@ -1,9 +1,9 @@
 /* The table of modules: one load for each digest, counted references, failures remembered as values.
  *
- * A module's count lives in its slwi_ref, so that owners share and release it without the table. Going from one to zero and
- * from zero to one is what needs care: the last release happens before its `ending` gets the lock, and in between find may
- * have revived the module. Each life therefore has its own device reference and its own ending; an ending that was overtaken
- * by a revival is counted in `endings` and only passes through. */
+ * A module's count lives in its slwi_ref, so that owners share and release it without the table. Going from one to zero
+ * and from zero to one is what needs care: the last release happens before its `ending` gets the lock, and in between
+ * find may have revived the module. Each life therefore has its own device reference and its own ending; an ending that
+ * was overtaken by a revival is counted in `endings` and only passes through. */
 #include <string.h>
 
 #include "device_object.h"
@@ -37,7 +37,7 @@ static void table_remove(slw_device *device, slwi_module *module) {
     module->next = NULL;
 }
 
-/* ---- Failures ---------------------------------------------------------------------------------------------------- */
+/* ---- Failures -------------------------------------------------------------------------------------------- */
 
 static slwi_failure **failure_place(slw_device *device, const slw_digest *sha256) {
     slwi_failure **at = &device->failures;
@@ -81,14 +81,14 @@ void slwi_device_remember_failure(slw_device *device, const slw_digest *sha256, 
     pthread_mutex_unlock(&device->lock);
 }
 
-/* ---- Lives ------------------------------------------------------------------------------------------------------- */
+/* ---- Lives ----------------------------------------------------------------------------------------------- */
 
 /* Frees a module that is unloaded and out of the table, with nothing more to pass through it. */
 static void module_free(slw_device *device, slwi_module *module) {
     slwi_free(&device->allocator, module);
 }
 
-/* The last release of one life. The module stays loaded: a captured graph may hold it where nobody sees (pitfall 12). */
+/* The last release of one life. The module stays loaded: a captured graph may hold it unseen (pitfall 12). */
 static void module_ending(slwi_ref *self) {
     slwi_module *const module = (slwi_module *)self;
     slw_device *device = module->device;
@@ -129,7 +129,8 @@ static slwi_module *module_take(slw_device *device, slwi_module *module) {
     return module;
 }
 
-/* Under the lock: waits while somebody loads or unloads it. Sets *out and gives OK; MISS with nothing said; or the failure. */
+/* Under the lock: waits while somebody loads or unloads it. Sets *out and gives OK; MISS with nothing said; or the
+   failure. */
 static slw_code find_locked(slw_device *device, const slw_digest *sha256, slwi_module **out, slw_error *err) {
     for (;;) {
         slwi_module *const module = table_find(device, sha256);
@@ -156,7 +157,7 @@ slw_code slwi_module_find(slw_device *device, const slw_digest *sha256, slwi_mod
     return code;
 }
 
-/* ---- Loading ----------------------------------------------------------------------------------------------------- */
+/* ---- Loading --------------------------------------------------------------------------------------------- */
 
 /* Asks the driver, outside the lock, and settles the module that the table says is being loaded. */
 static slw_code load_settle(slw_device *device, slwi_module *module, const slw_driver_image *image, slwi_ref *owner,
@@ -215,10 +216,10 @@ slw_code slwi_module_load(slw_device *device, const slw_driver_image *image, slw
     return code;
 }
 
-/* ---- Unloading --------------------------------------------------------------------------------------------------- */
+/* ---- Unloading ------------------------------------------------------------------------------------------- */
 
-/* Under the lock: gives one reference back; 1 when it was the last, so that nobody else can have the module. Two owners that
-   come here at once are told apart: one of them is the last. */
+/* Under the lock: gives one reference back; 1 when it was the last, so that nobody else can have the module. Two owners
+   that come here at once are told apart: one of them is the last. */
 static int give_back(slwi_module *module) {
     uint_fast32_t count = atomic_load_explicit(&module->ref.count, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&module->ref.count, &count, count - 1u, memory_order_acq_rel,
@@ -274,7 +275,7 @@ void slwi_modules_clear(slw_device *device, int forked) {
     while (device->failures != NULL) failure_drop(device, &device->failures);
 }
 
-/* ---- What a module gives ----------------------------------------------------------------------------------------- */
+/* ---- What a module gives --------------------------------------------------------------------------------- */
 
 slw_device *slwi_module_device(const slwi_module *module) {
     return module->device;
@@ -295,8 +296,7 @@ slw_code slwi_module_function(slwi_module *module, const slw_kernel_contract *ke
     if (code != SLW_OK) return code;
     void *found = NULL;
     slw_function_attributes attributes = SLW_FUNCTION_ATTRIBUTES_INIT;
-    const slw_code answer =
-        device->driver->function(device->state, module->native, kernel, &found, &attributes, err);
+    const slw_code answer = device->driver->function(device->state, module->native, kernel, &found, &attributes, err);
     if (answer != SLW_OK) return slwi_device_answer(device, answer, err);
     *function = found;
     if (out != NULL) *out = attributes;

@@ -163,7 +163,7 @@ START_TEST(globals_by_name) {
 }
 END_TEST
 
-/* ---- Failures ------------------------------------------------------------------------------------------------------ */
+/* ---- Failures ---------------------------------------------------------------------------------------------- */
 
 START_TEST(failure_of_the_image_is_remembered) {
     world w;
@@ -215,7 +215,7 @@ START_TEST(failures_are_remembered_in_bounds) {
 }
 END_TEST
 
-/* ---- Closing in any order ------------------------------------------------------------------------------------------ */
+/* ---- Closing in any order ---------------------------------------------------------------------------------- */
 
 /* Pitfall 25. */
 START_TEST(module_keeps_its_device) {
@@ -265,7 +265,7 @@ START_TEST(owner_lives_as_long_as_the_module) {
 }
 END_TEST
 
-/* ---- Memory and streams -------------------------------------------------------------------------------------------- */
+/* ---- Memory and streams ------------------------------------------------------------------------------------ */
 
 START_TEST(memory_goes_in_and_comes_out) {
     world w;
@@ -313,11 +313,11 @@ START_TEST(streams_come_and_go) {
 }
 END_TEST
 
-/* ---- Forks --------------------------------------------------------------------------------------------------------- */
+/* ---- Forks ------------------------------------------------------------------------------------------------- */
 
-#define CHILD_CHECK(condition)                                                                                     \
-    do {                                                                                                           \
-        if (!(condition)) _exit(__LINE__ % 200 + 1);                                                               \
+#define CHILD_CHECK(condition)                                                                                         \
+    do {                                                                                                               \
+        if (!(condition)) _exit(__LINE__ % 200 + 1);                                                                   \
     } while (0)
 
 /* Pitfall 18: nothing is unloaded, nothing hangs, everything says FORKED; also where a pool is parked. */

@@ -1,4 +1,5 @@
-/* Many threads on one device: one load for all, nobody sees half, nothing is lost in the churn. Meant for ThreadSanitizer too. */
+/* Many threads on one device: one load for all, nobody sees half, nothing is lost in the churn. Meant for
+   ThreadSanitizer too. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,8 @@ typedef struct slt_image {
     slw_driver_image image; /* what a driver is given */
 } slt_image;
 
-/* Compiles a C file (absolute), or C text, to a shared object with `cc`. `flags` may be "". Fails the test when cc fails. */
+/* Compiles a C file (absolute), or C text, to a shared object with `cc`. `flags` may be "". Fails the test when cc
+   fails. */
 slt_image *slt_image_compile(const char *source_path, const char *flags);
 slt_image *slt_image_compile_text(const char *text, const char *flags);
 /* Any bytes, with the contract of one kernel of that name without parameters. */

@@ -9,7 +9,7 @@
 
 #define SUBJECT_HOST 0
 #define SUBJECT_NULL 1
-#define SUBJECTS 2
+#define SUBJECTS     2
 
 /* One test's world: made by world_open, which every test starts with. */
 typedef struct world {

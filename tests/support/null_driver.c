@@ -8,8 +8,8 @@
 #include <time.h>
 
 #define MODULE_ALIVE 0x6d6f646cu
-#define MODULE_DEAD 0x64656164u
-#define KERNELS_MAX 16
+#define MODULE_DEAD  0x64656164u
+#define KERNELS_MAX  16
 
 typedef struct null_function {
     struct null_module *module;
@@ -83,7 +83,8 @@ static slw_code answer(slt_null_script *script, const char *call, slw_error *err
 }
 
 static void violate(slt_null *null, const char *what) {
-    if (atomic_fetch_add(&null->violations, 1) == 0) (void)snprintf(null->violation, sizeof null->violation, "%s", what);
+    if (atomic_fetch_add(&null->violations, 1) == 0)
+        (void)snprintf(null->violation, sizeof null->violation, "%s", what);
 }
 
 static void pause_ms(unsigned ms) {
@@ -136,7 +137,8 @@ static slw_code null_load(void *state, const slw_driver_image *image, void **mod
     fresh->function_count = image->contract->kernel_count;
     for (uint32_t i = 0; i < fresh->function_count; i++) {
         fresh->functions[i].module = fresh;
-        (void)snprintf(fresh->functions[i].name, sizeof fresh->functions[i].name, "%s", image->contract->kernels[i].name);
+        (void)snprintf(fresh->functions[i].name, sizeof fresh->functions[i].name, "%s",
+                       image->contract->kernels[i].name);
     }
     fresh->next = atomic_load(&device->modules);
     while (!atomic_compare_exchange_weak(&device->modules, &fresh->next, fresh)) {
@@ -234,7 +236,8 @@ static slw_code null_free(void *state, slw_device_address address, slw_error *er
     return SLW_OK;
 }
 
-static slw_code null_copy_in(void *state, slw_device_address to, const void *from, uint64_t size_bytes, slw_error *err) {
+static slw_code null_copy_in(void *state, slw_device_address to, const void *from, uint64_t size_bytes,
+                             slw_error *err) {
     const slw_code code = answer(&((null_state *)state)->null->copy, "copy", err);
     if (code == SLW_OK) memcpy((void *)(uintptr_t)to, from, size_bytes);
     return code;

@@ -1,14 +1,14 @@
-/* A driver that runs nothing: it keeps state, not answers, and can be told to fail. For tests of the table of modules and of
- * lifecycle; never in the library.
+/* A driver that runs nothing: it keeps state, not answers, and can be told to fail. For tests of the table of modules
+ * and of lifecycle; never in the library.
  *
  *     slt_null null;
  *     slt_null_init(&null);
  *     slw_device_options options = SLW_DEVICE_OPTIONS_INIT;
  *     slt_null_use(&null, &options);
  *
- * All fields may be read and the script's set at any time, from any thread. What must never happen is counted in `violations`
- * and said in `violation`: an unknown or already unloaded module, a function of one, a close with modules loaded, a call after
- * close, a driver call with wrong arguments. */
+ * All fields may be read and the script's set at any time, from any thread. What must never happen is counted in
+ * `violations` and said in `violation`: an unknown or already unloaded module, a function of one, a close with modules
+ * loaded, a driver call with wrong arguments. */
 #ifndef SLT_NULL_DRIVER_H
 #define SLT_NULL_DRIVER_H
 
@@ -25,10 +25,10 @@ typedef struct slt_null_script {
 typedef struct slt_null {
     /* The script. */
     slt_null_script open, load, function, prepare, launch, alloc, copy, stream, wait;
-    atomic_int at_fault;          /* reported by failing loads */
+    atomic_int at_fault; /* reported by failing loads */
     atomic_uint load_delay_ms;
     atomic_uint unload_delay_ms;
-    slw_device_info info;         /* what open reports; slt_null_init fills in a small GPU of target "null" */
+    slw_device_info info; /* what open reports; slt_null_init fills in a small GPU of target "null" */
 
     /* What was called. */
     atomic_uint opens, closes, forked_closes;

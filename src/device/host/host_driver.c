@@ -84,7 +84,7 @@ static void host_close(void *state, int forked) {
     slwi_free(&allocator, host);
 }
 
-/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+/* ---- Memory ---------------------------------------------------------------------------------------------- */
 
 static slw_code host_alloc(void *state, uint64_t size_bytes, slw_device_address *out, slw_error *err) {
     (void)state;
@@ -123,7 +123,7 @@ static slw_code host_copy_out(void *state, void *to, slw_device_address from, ui
     return SLW_OK;
 }
 
-/* ---- Streams: a launch is complete when it returns, so there is nothing in them ------------------------------------- */
+/* ---- Streams: a launch is complete when it returns, so there is nothing in them ----------------------------- */
 
 static slw_code host_stream_create(void *state, slw_stream *out, slw_error *err) {
     (void)err;

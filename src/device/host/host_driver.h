@@ -1,7 +1,7 @@
 /* The host driver inside: a state for each device, a module for each image, a pool of threads.
  *
- * A kernel is native code of the caller's choice: a fault in it is a fault of the process, and what its constructors do at
- * load is done.  Images are hashed and read before they come here. */
+ * A kernel is native code of the caller's choice: a fault in it is a fault of the process, and what its constructors do
+ * at load is done.  Images are hashed and read before they come here. */
 #ifndef SLWI_HOST_DRIVER_H
 #define SLWI_HOST_DRIVER_H
 
@@ -14,25 +14,25 @@
 #include "os.h"
 
 /* Limits, as a GPU has them. */
-#define SLWI_HOST_MAX_THREADS 1024u
-#define SLWI_HOST_MAX_BLOCK_XY 1024u
-#define SLWI_HOST_MAX_BLOCK_Z 64u
-#define SLWI_HOST_MAX_GRID_X 2147483647u
-#define SLWI_HOST_MAX_GRID_YZ 65535u
-#define SLWI_HOST_SHARED_BYTES 49152u
+#define SLWI_HOST_MAX_THREADS      1024u
+#define SLWI_HOST_MAX_BLOCK_XY     1024u
+#define SLWI_HOST_MAX_BLOCK_Z      64u
+#define SLWI_HOST_MAX_GRID_X       2147483647u
+#define SLWI_HOST_MAX_GRID_YZ      65535u
+#define SLWI_HOST_SHARED_BYTES     49152u
 #define SLWI_HOST_SHARED_ALIGNMENT 64u
-#define SLWI_HOST_DEFAULT_POOL 63u
-#define SLWI_HOST_LARGEST_POOL 1024u
+#define SLWI_HOST_DEFAULT_POOL     63u
+#define SLWI_HOST_LARGEST_POOL     1024u
 
 typedef struct slwi_host_pool slwi_host_pool;
 
 typedef struct slwi_host_state {
     slw_allocator allocator;
-    slwi_host_pool *pool; /* NULL: no threads beside the caller's */
+    slwi_host_pool *pool;         /* NULL: no threads beside the caller's */
     atomic_uint_fast64_t streams; /* ever made; a stream is its number */
 } slwi_host_state;
 
-/* ---- Images: verified bytes made loadable, under a name that no other module of this process ever has --------------- */
+/* ---- Images: verified bytes made loadable, under a name that no other module of this process ever has ------- */
 
 typedef struct slwi_host_image {
     void *library;  /* of dlopen */
@@ -41,13 +41,13 @@ typedef struct slwi_host_image {
     char name[80];
 } slwi_host_image;
 
-/* UNAVAILABLE: this system lets no memory be executed (reason NO_MEMFD_EXEC); the rest of the codes are of the image, and
-   then *at_fault is 1. */
+/* UNAVAILABLE: this system lets no memory be executed (reason NO_EXECUTABLE_MEMORY). *at_fault is 1 where the image is
+   to blame. */
 slw_code slwi_host_image_open(slw_bytes bytes, slwi_host_image *out, int *at_fault, slw_error *err);
-/* The descriptor goes only when the library is really gone: a later image under its number would be answered with this one. */
+/* The descriptor goes only when the library is really gone: a later image under its number would get this one. */
 void slwi_host_image_close(slwi_host_image *image);
 
-/* ---- Modules --------------------------------------------------------------------------------------------------------- */
+/* ---- Modules ------------------------------------------------------------------------------------------------- */
 
 /* What the driver calls a function. The first member is its address. */
 typedef struct slwi_host_function {
@@ -65,9 +65,10 @@ slw_code slwi_host_global(void *state, void *module, const char *name, slw_devic
                           uint64_t *size_bytes, slw_error *err);
 void *slwi_host_native(void *module);
 
-/* ---- Launches -------------------------------------------------------------------------------------------------------- */
+/* ---- Launches ------------------------------------------------------------------------------------------------ */
 
-/* One launch while it runs: on the stack of the thread that launched. Whoever works on it takes `chunk` blocks at a time. */
+/* One launch while it runs: on the stack of the thread that launched. Whoever works on it takes `chunk` blocks at a
+   time. */
 typedef struct slwi_host_job {
     slw_host_kernel *entry;
     void *const *params;
@@ -81,14 +82,14 @@ slw_code slwi_host_launch(void *state, void *function, const slw_driver_launch *
 /* Works on a job until nothing is left. `scratch` is at least shared_bytes large; NULL where there are none. */
 void slwi_host_job_work(slwi_host_job *job, void *scratch);
 
-/* ---- The pool -------------------------------------------------------------------------------------------------------- */
+/* ---- The pool ------------------------------------------------------------------------------------------------ */
 
 /* Memory for `threads` threads; none is started. NULL: no memory. */
 slwi_host_pool *slwi_host_pool_create(const slw_allocator *allocator, uint32_t threads);
 /* Joins the threads; in a forked child only frees. NULL is fine. */
 void slwi_host_pool_destroy(slwi_host_pool *pool, int forked);
-/* One launch at a time has the pool: 1 when the caller has it now. Starts the threads the first time; when none starts the
-   answer is 0 and the next claim tries again. */
+/* One launch at a time has the pool: 1 when the caller has it now. Starts the threads the first time; when none starts
+   the answer is 0 and the next claim tries again. */
 int slwi_host_pool_claim(slwi_host_pool *pool);
 uint32_t slwi_host_pool_threads(const slwi_host_pool *pool); /* running; for the one that claimed it */
 /* Runs the job with the caller's help and gives the pool back. */

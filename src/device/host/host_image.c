@@ -1,9 +1,10 @@
 /* Verified bytes become a loaded library under a name that nothing else in this process has or will have.
  *
- * The loader knows libraries by name: asked for /proc/self/fd/7 again, it answers with what it loaded under that name before,
- * whatever lies there now (pitfall 2).  So every image has a sealed memfd of its own, whose descriptor keeps its number taken
- * until the loader says that the library is gone; a descriptor that somebody else closed behind our back is noticed both when
- * its number comes again and when we would close it.  Where there is no memfd, a file of a random name does the same. */
+ * The loader knows libraries by name: asked for /proc/self/fd/7 again, it answers with what it loaded under that name
+ * before, whatever lies there now (pitfall 2).  So every image has a sealed memfd of its own, whose descriptor keeps
+ * its number taken until the loader says that the library is gone; a descriptor that somebody else closed behind our
+ * back is noticed both when its number comes again and when we would close it.  Where there is no memfd, a file of a
+ * random name does the same. */
 #include "host_driver.h"
 
 #include <errno.h>
@@ -15,16 +16,16 @@
 #include "file.h"
 #include "hex.h"
 
-#define DIRECTORY_MODE 0700u
-#define FILE_MODE 0600u
+#define DIRECTORY_MODE    0700u
+#define FILE_MODE         0600u
 #define TAKEN_NUMBERS_MAX 64
 
 typedef enum verdict {
     LOADED,
     IMAGE_AT_FAULT,
-    REFUSED,     /* by the system: another way may do */
+    REFUSED, /* by the system: another way may do */
     NO_MEMORY,
-    NO_LOADER,   /* a static program without one */
+    NO_LOADER, /* a static program without one */
     OTHER
 } verdict;
 
@@ -36,7 +37,7 @@ typedef struct attempt {
     char why[256];
 } attempt;
 
-/* ---- The loader's words ------------------------------------------------------------------------------------------ */
+/* ---- The loader's words ---------------------------------------------------------------------------------- */
 
 static int says(const char *why, const char *const *words) {
     for (; *words != NULL; words++) {
@@ -45,14 +46,15 @@ static int says(const char *why, const char *const *words) {
     return 0;
 }
 
-/* The loader has no codes. An image is blamed only for words that can mean nothing else: a wrong blame is remembered. */
+/* The loader has no codes. An image is blamed only for words that can mean nothing else: blame is remembered. */
 static verdict judge(const char *why, const char *name) {
     static const char *const memory[] = {"annot allocate memory", "Out of memory", NULL};
-    static const char *const image[] = {"undefined symbol",  "symbol not found",   "invalid ELF header",
-                                        "wrong ELF class",   "file too short",     "ELF file",
-                                        "ELF load command",  "Exec format error",  "Not a valid dynamic program",
+    static const char *const image[] = {"undefined symbol",   "symbol not found",        "invalid ELF header",
+                                        "wrong ELF class",    "file too short",          "ELF file",
+                                        "ELF load command",   "Exec format error",       "Not a valid dynamic program",
                                         "object file has no", "cannot dynamically load", NULL};
-    static const char *const refused[] = {"failed to map segment", "Operation not permitted", "Permission denied", NULL};
+    static const char *const refused[] = {"failed to map segment", "Operation not permitted", "Permission denied",
+                                          NULL};
     static const char *const loader[] = {"Dynamic loading not supported", NULL};
     if (says(why, memory)) return NO_MEMORY;
     if (says(why, loader)) return NO_LOADER;
@@ -76,16 +78,16 @@ static verdict failed(attempt *out, int error_number, const char *step) {
     out->error_number = error_number;
     out->step = step;
     out->why[0] = '\0';
-    out->verdict = error_number == ENOMEM ? NO_MEMORY
+    out->verdict = error_number == ENOMEM                                                    ? NO_MEMORY
                    : error_number == EMFILE || error_number == ENFILE || error_number == EIO ? OTHER
-                                                                                            : REFUSED;
+                                                                                             : REFUSED;
     return out->verdict;
 }
 
-/* ---- A sealed memfd ---------------------------------------------------------------------------------------------- */
+/* ---- A sealed memfd -------------------------------------------------------------------------------------- */
 
-/* A new memfd whose /proc name the loader does not know. Numbers that it does know (somebody closed our descriptor) are held
-   until another is found. */
+/* A new memfd whose /proc name the loader does not know. Numbers that it does know (somebody closed our descriptor) are
+   held until another is found. */
 static int fresh_descriptor(const slwi_os *os, char name[80]) {
     int taken[TAKEN_NUMBERS_MAX];
     int count = 0;
@@ -119,10 +121,10 @@ static verdict open_memfd(slw_bytes bytes, slwi_host_image *image, attempt *out)
     return result;
 }
 
-/* ---- A file ------------------------------------------------------------------------------------------------------ */
+/* ---- A file ---------------------------------------------------------------------------------------------- */
 
-/* Writes the image as `file` in the new directory `directory` and loads it; both are removed again in any case: what is loaded
-   does not need them, and their random name is never used again. */
+/* Writes the image as `file` in the new directory `directory` and loads it; both are removed again in any case: what is
+   loaded does not need them, and their random name is never used again. */
 static verdict open_in(const char *directory, slw_bytes bytes, slwi_host_image *image, attempt *out) {
     const slwi_os *os = slwi_os_get();
     int answer = os->mkdirat(os, AT_FDCWD, directory, DIRECTORY_MODE);
@@ -162,12 +164,13 @@ static verdict open_file(slw_bytes bytes, slwi_host_image *image, attempt *out) 
     return result;
 }
 
-/* ---- Both ways --------------------------------------------------------------------------------------------------- */
+/* ---- Both ways ------------------------------------------------------------------------------------------- */
 
 static slw_code report(const attempt *last, int *at_fault, slw_error *err) {
     if (last->error_number != 0) {
         if (last->verdict == REFUSED) {
-            return slwi_fail_os(err, SLW_E_UNAVAILABLE, "NO_EXECUTABLE_MEMORY", last->error_number, NULL, "%s", last->step);
+            return slwi_fail_os(err, SLW_E_UNAVAILABLE, "NO_EXECUTABLE_MEMORY", last->error_number, NULL, "%s",
+                                last->step);
         }
         return slwi_fail_os(err, last->verdict == NO_MEMORY ? SLW_E_NO_MEMORY : SLW_E_DRIVER, "IMAGE",
                             last->error_number, NULL, "%s", last->step);
@@ -197,8 +200,8 @@ static slw_code check_header(slw_bytes bytes, slw_error *err) {
     }
     const unsigned machine = data[18] + 256u * data[19];
     if (machine != slwi_host_machine()) {
-        return slwi_fail(err, SLW_E_TARGET_MISMATCH, "MACHINE", "the image is for ELF machine %u, this is %u (%s)", machine,
-                         (unsigned)slwi_host_machine(), slwi_host_target());
+        return slwi_fail(err, SLW_E_TARGET_MISMATCH, "MACHINE", "the image is for ELF machine %u, this is %u (%s)",
+                         machine, (unsigned)slwi_host_machine(), slwi_host_target());
     }
     return SLW_OK;
 }
@@ -224,6 +227,7 @@ void slwi_host_image_close(slwi_host_image *image) {
     if (image->descriptor < 0) return;
     if (answer != 0 || os->dl_loaded(os, image->name)) return; /* kept for ever */
     slwi_stat now;
-    if (os->fstat(os, image->descriptor, &now) != 0 || !slwi_same_file(&now, &image->identity)) return; /* not ours now */
+    if (os->fstat(os, image->descriptor, &now) != 0 || !slwi_same_file(&now, &image->identity))
+        return; /* not ours now */
     (void)os->close(os, image->descriptor);
 }

@@ -67,8 +67,8 @@ static void work_together(slwi_host_state *host, slwi_host_job *job, void *scrat
     slwi_host_pool_run(host->pool, job, scratch);
 }
 
-/* The caller's own scratch is on its stack: a launch allocates nothing, and any number of threads may launch. A function of
-   its own, so that kernels without shared memory do not pay for the stack. */
+/* The caller's own scratch is on its stack: a launch allocates nothing, and any number of threads may launch. A
+   function of its own, so that kernels without shared memory do not pay for the stack. */
 __attribute__((noinline)) static void work_with_scratch(slwi_host_state *host, slwi_host_job *job) {
     _Alignas(SLWI_HOST_SHARED_ALIGNMENT) unsigned char scratch[SLWI_HOST_SHARED_BYTES];
     work_together(host, job, scratch);
@@ -78,8 +78,8 @@ static slw_code refuse(slw_error *err, const char *kernel, const char *resource,
                        const char *unit) {
     slwi_error_amount(err, resource, required, limit, unit);
     slwi_error_kernel(err, kernel, NULL);
-    return slwi_fail(err, SLW_E_OUT_OF_RESOURCES, NULL, "%s of kernel %s: %llu %s, the device has %llu", resource, kernel,
-                     (unsigned long long)required, unit, (unsigned long long)limit);
+    return slwi_fail(err, SLW_E_OUT_OF_RESOURCES, NULL, "%s of kernel %s: %llu %s, the device has %llu", resource,
+                     kernel, (unsigned long long)required, unit, (unsigned long long)limit);
 }
 
 /* Lifecycle has said all this with better words; what is here keeps memory whole whoever calls. */
@@ -89,8 +89,8 @@ static slw_code check_launch(const slwi_host_function *function, const slw_drive
     for (int i = 0; i < 3; i++) {
         if (launch->blocks[i] == 0 || launch->block[i] == 0) {
             slwi_error_kernel(err, function->name, NULL);
-            return slwi_fail(err, SLW_E_INVALID_LAUNCH, NULL, "kernel %s: a dimension of the %s is zero", function->name,
-                             launch->blocks[i] == 0 ? "grid" : "block");
+            return slwi_fail(err, SLW_E_INVALID_LAUNCH, NULL, "kernel %s: a dimension of the %s is zero",
+                             function->name, launch->blocks[i] == 0 ? "grid" : "block");
         }
         if (launch->blocks[i] > max_grid[i]) {
             return refuse(err, function->name, "grid dimension", launch->blocks[i], max_grid[i], "blocks");

@@ -28,7 +28,8 @@ static slw_code find_functions(host_module *module, const slw_contract *contract
         if (symbol == NULL) {
             slwi_error_kernel(err, kernel->name, NULL);
             slwi_error_subject(err, kernel->name, strlen(kernel->name));
-            return slwi_fail(err, SLW_E_INVALID_BINARY, "NO_KERNEL", "the image exports no function \"%s\"", kernel->name);
+            return slwi_fail(err, SLW_E_INVALID_BINARY, "NO_KERNEL", "the image exports no function \"%s\"",
+                             kernel->name);
         }
         module->functions[i] = (slwi_host_function){
             .entry = as_kernel(symbol),
@@ -74,7 +75,8 @@ slw_code slwi_host_load(void *state, const slw_driver_image *image, void **modul
 void slwi_host_unload(void *state, void *module, int forked) {
     slwi_host_state *const host = state;
     host_module *const leaving = module;
-    /* In a forked child the library stays as it is, and so does the descriptor that keeps its name from being used again. */
+    /* In a forked child the library stays as it is, and so does the descriptor that keeps its name from being used
+       again. */
     if (!forked) slwi_host_image_close(&leaving->image);
     slwi_free(&host->allocator, leaving);
 }

@@ -1,8 +1,8 @@
 /* A pool of threads that help one launch at a time.
  *
- * The job lies on the launching thread's stack. A worker joins it under the lock (`active`) and the launcher takes it away
- * under the lock (`job` = NULL) before it waits for those who joined: a worker that wakes late finds nothing, and a launch
- * never waits for a thread that is still asleep. */
+ * The job lies on the launching thread's stack. A worker joins it under the lock (`active`) and the launcher takes it
+ * away under the lock (`job` = NULL) before it waits for those who joined: a worker that wakes late finds nothing, and
+ * a launch never waits for a thread that is still asleep. */
 #include <pthread.h>
 #include <string.h>
 
@@ -65,8 +65,7 @@ slwi_host_pool *slwi_host_pool_create(const slw_allocator *allocator, uint32_t t
     const size_t skip = (size_t)((0u - from) % SLWI_HOST_SHARED_ALIGNMENT);
     for (uint32_t i = 0; i < threads; i++) {
         pool->workers[i].pool = pool;
-        pool->workers[i].scratch =
-            (unsigned char *)pool->scratch_memory + skip + (size_t)i * SLWI_HOST_SHARED_BYTES;
+        pool->workers[i].scratch = (unsigned char *)pool->scratch_memory + skip + (size_t)i * SLWI_HOST_SHARED_BYTES;
     }
     return pool;
 }

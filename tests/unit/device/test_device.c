@@ -120,7 +120,7 @@ START_TEST(wrong_objects_are_usage) {
 }
 END_TEST
 
-/* ---- LOST ---------------------------------------------------------------------------------------------------------- */
+/* ---- LOST -------------------------------------------------------------------------------------------------- */
 
 typedef struct lost_rig {
     slt_null null;
@@ -267,14 +267,15 @@ START_TEST(failures_of_the_moment_are_not_remembered) {
 }
 END_TEST
 
-/* ---- Memory -------------------------------------------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------------------------------------------ */
 
 /* The n-th allocation fails, for every n, from open to close: NO_MEMORY or success, and nothing left. */
 START_TEST(every_allocation_may_fail) {
-    slt_image *image = slt_image_compile_text("#include <slipway/host_kernel.h>\n"
-                                              "SLW_HOST_KERNEL(k);\n"
-                                              "void k(const slw_host_block *b, void *const *args) { (void)b; (void)args; }\n",
-                                              "");
+    slt_image *image =
+        slt_image_compile_text("#include <slipway/host_kernel.h>\n"
+                               "SLW_HOST_KERNEL(k);\n"
+                               "void k(const slw_host_block *b, void *const *args) { (void)b; (void)args; }\n",
+                               "");
     unsigned met = 0;
     for (uint64_t n = 1;; n++) {
         slt_heap heap;

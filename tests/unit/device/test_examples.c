@@ -97,7 +97,8 @@ START_TEST(matmul_is_within_its_bound) {
         float *a = random_floats((size_t)m * k, 3, 1.0f);
         float *b = random_floats((size_t)k * n, 4, 1.0f);
         float *c = random_floats((size_t)m * n, 5, 1.0f);
-        rig_launch(&r, GRID((n + 15) / 16, (m + 15) / 16, 1), GRID(16, 16, 1), 0, (void *[]){&m, &n, &k, &a, &b, &c}, 6);
+        rig_launch(&r, GRID((n + 15) / 16, (m + 15) / 16, 1), GRID(16, 16, 1), 0, (void *[]){&m, &n, &k, &a, &b, &c},
+                   6);
         for (uint32_t i = 0; i < m; i++) {
             for (uint32_t j = 0; j < n; j++) {
                 double exact = 0.0, size = 0.0;
@@ -106,8 +107,8 @@ START_TEST(matmul_is_within_its_bound) {
                     exact += term;
                     size += fabs(term);
                 }
-                ck_assert_msg(fabs(c[(size_t)i * n + j] - exact) <= k * ldexp(size, -23), "c[%u][%u] of %u x %u x %u", i,
-                              j, m, n, k);
+                ck_assert_msg(fabs(c[(size_t)i * n + j] - exact) <= k * ldexp(size, -23), "c[%u][%u] of %u x %u x %u",
+                              i, j, m, n, k);
             }
         }
         ck_assert(c[(size_t)m * n] == 12345.0f);
@@ -125,8 +126,8 @@ START_TEST(softmax_is_within_its_bound) {
     static const struct {
         uint32_t rows, columns, threads, shared;
         float scale;
-    } cases[] = {{1, 1, 32, 128, 1.0f},      {7, 33, 32, 128, 5.0f},   {64, 1000, 256, 1024, 30.0f},
-                 {5, 3, 256, 1024, 100.0f},  {9, 517, 1, 4, 10.0f},    {3, 100, 128, 0, 10.0f},
+    } cases[] = {{1, 1, 32, 128, 1.0f},       {7, 33, 32, 128, 5.0f}, {64, 1000, 256, 1024, 30.0f},
+                 {5, 3, 256, 1024, 100.0f},   {9, 517, 1, 4, 10.0f},  {3, 100, 128, 0, 10.0f},
                  {4, 2048, 1024, 4096, 80.0f}};
     for (size_t s = 0; s < sizeof cases / sizeof cases[0]; s++) {
         uint32_t rows = cases[s].rows, columns = cases[s].columns;
@@ -142,7 +143,7 @@ START_TEST(softmax_is_within_its_bound) {
             for (uint32_t j = 0; j < columns; j++) {
                 const double exact = exp(row[j] - greatest) / sum;
                 const double found = out[(size_t)i * columns + j];
-                /* The difference to the greatest is rounded before it is an exponent. What is below 2^-120 may be zero. */
+                /* The difference to the greatest is rounded before it is an exponent. Below 2^-120 may be zero. */
                 const double bound = ldexp(exact, -20) + ldexp(exact * (greatest - row[j]), -23) + ldexp(1.0, -120);
                 ck_assert_msg(fabs(found - exact) <= bound, "row %u column %u: %.9g, not %.9g", i, j, found, exact);
                 total += found;
@@ -212,7 +213,7 @@ START_TEST(stencil_is_within_its_bound) {
 }
 END_TEST
 
-/* ---- spmv on the Matrix Market file -------------------------------------------------------------------------------- */
+/* ---- spmv on the Matrix Market file ------------------------------------------------------------------------ */
 
 typedef struct entry {
     uint32_t row, column;
@@ -311,7 +312,8 @@ START_TEST(all_compile_alone) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char source[128];
         snprintf(source, sizeof source, "examples/kernels/%s.c", names[i]);
-        slt_image *image = slt_image_compile(slt_repository(source), "-Wpedantic -Wconversion -Wshadow -Wmissing-prototypes");
+        slt_image *image =
+            slt_image_compile(slt_repository(source), "-Wpedantic -Wconversion -Wshadow -Wmissing-prototypes");
         ck_assert_uint_eq(image->contract.kernel_count, 1);
         ck_assert_str_eq(image->contract.kernels[0].name, names[i]);
         slt_image_free(image);

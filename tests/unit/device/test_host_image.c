@@ -166,7 +166,7 @@ START_TEST(pitfall_02_two_devices_two_sets_of_statics) {
 }
 END_TEST
 
-/* ---- Systems that say no ------------------------------------------------------------------------------------------- */
+/* ---- Systems that say no ----------------------------------------------------------------------------------- */
 
 static slwi_os table;
 static int memfd_error, seal_error, mkdir_error, write_error;
@@ -296,7 +296,8 @@ START_TEST(the_loaders_words_are_understood) {
         {"%s: failed to map segment from shared object: Operation not permitted", SLW_E_UNAVAILABLE,
          "NO_EXECUTABLE_MEMORY", 0, 4},
         {"Error loading shared library %s: Permission denied", SLW_E_UNAVAILABLE, "NO_EXECUTABLE_MEMORY", 0, 4},
-        {"%s: cannot open shared object file: No such file or directory", SLW_E_UNAVAILABLE, "NO_EXECUTABLE_MEMORY", 0, 4},
+        {"%s: cannot open shared object file: No such file or directory", SLW_E_UNAVAILABLE, "NO_EXECUTABLE_MEMORY", 0,
+         4},
         {"libnone.so.3: cannot open shared object file: No such file or directory", SLW_E_DRIVER, "LOADER", 0, 1},
         {"%s: failed to map segment from shared object: Cannot allocate memory", SLW_E_NO_MEMORY, "LOADER", 0, 1},
         {"%s: cannot allocate memory in static TLS block", SLW_E_NO_MEMORY, "LOADER", 0, 1},
@@ -322,8 +323,8 @@ START_TEST(what_is_no_image_is_refused_before_the_loader) {
         size_t at;
         unsigned char value;
         slw_code code;
-    } damages[] = {{0, 'M', SLW_E_INVALID_BINARY},  {4, 1, SLW_E_INVALID_BINARY},  {5, 2, SLW_E_INVALID_BINARY},
-                   {16, 2, SLW_E_INVALID_BINARY},   {18, 20, SLW_E_TARGET_MISMATCH}, {19, 9, SLW_E_TARGET_MISMATCH}};
+    } damages[] = {{0, 'M', SLW_E_INVALID_BINARY}, {4, 1, SLW_E_INVALID_BINARY},    {5, 2, SLW_E_INVALID_BINARY},
+                   {16, 2, SLW_E_INVALID_BINARY},  {18, 20, SLW_E_TARGET_MISMATCH}, {19, 9, SLW_E_TARGET_MISMATCH}};
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         unsigned char *copy = malloc(good->image.bytes.size);
         memcpy(copy, good->image.bytes.data, good->image.bytes.size);

@@ -14,13 +14,16 @@ static const char all_kinds[] =
     "typedef void action(int);\n"
     "enum color { RED, GREEN };\n"
     "#define KERNEL renamed\n"
-    "SLW_HOST_KERNEL(KERNEL, SLW_HOST_PARAM(const float *, f0), SLW_HOST_PARAM(void *, f1), SLW_HOST_PARAM(row *, f2),\n"
-    "  SLW_HOST_PARAM(action *, f3), SLW_HOST_PARAM(char **, f4), SLW_HOST_PARAM(int8_t, f5), SLW_HOST_PARAM(short, f6),\n"
+    "SLW_HOST_KERNEL(KERNEL, SLW_HOST_PARAM(const float *, f0), SLW_HOST_PARAM(void *, f1), SLW_HOST_PARAM(row *, "
+    "f2),\n"
+    "  SLW_HOST_PARAM(action *, f3), SLW_HOST_PARAM(char **, f4), SLW_HOST_PARAM(int8_t, f5), SLW_HOST_PARAM(short, "
+    "f6),\n"
     "  SLW_HOST_PARAM(int, f7), SLW_HOST_PARAM(long, f8), SLW_HOST_PARAM(int64_t, f9), SLW_HOST_PARAM(_Bool, f10),\n"
     "  SLW_HOST_PARAM(uint8_t, f11), SLW_HOST_PARAM(uint16_t, f12), SLW_HOST_PARAM(const uint32_t, f13),\n"
     "  SLW_HOST_PARAM(size_t, f14), SLW_HOST_PARAM(unsigned long long, f15), SLW_HOST_PARAM(enum color, f16),\n"
     "  SLW_HOST_PARAM(float, f17), SLW_HOST_PARAM(double, f18), SLW_HOST_PARAM(long double, f19),\n"
-    "  SLW_HOST_PARAM(pair, f20), SLW_HOST_PARAM(either, f21), SLW_HOST_PARAM(struct pair, a_name_of_thirty_one_bytes_abcd));\n"
+    "  SLW_HOST_PARAM(pair, f20), SLW_HOST_PARAM(either, f21), SLW_HOST_PARAM(struct pair, "
+    "a_name_of_thirty_one_bytes_abcd));\n"
     "void KERNEL(const slw_host_block *b, void *const *args) { (void)b; (void)args; }\n";
 
 START_TEST(every_kind_of_parameter) {
@@ -35,8 +38,11 @@ START_TEST(every_kind_of_parameter) {
         {SLW_PARAM_UNSIGNED, 4, 4}, {SLW_PARAM_FLOAT, 4, 4},    {SLW_PARAM_FLOAT, 8, 8},    {SLW_PARAM_FLOAT, 16, 16},
         {SLW_PARAM_STRUCT, 16, 8},  {SLW_PARAM_STRUCT, 16, 16}, {SLW_PARAM_STRUCT, 16, 8},
     };
-    static const char *const flags[] = {"-O0", "-O2 -fPIC -pedantic", "-Os -fvisibility=hidden -Wl,--gc-sections",
-                                        "-O3 -ffunction-sections -fdata-sections -Wl,--gc-sections", "-O2 -flto",
+    static const char *const flags[] = {"-O0",
+                                        "-O2 -fPIC -pedantic",
+                                        "-Os -fvisibility=hidden -Wl,--gc-sections",
+                                        "-O3 -ffunction-sections -fdata-sections -Wl,--gc-sections",
+                                        "-O2 -flto",
                                         "-ffreestanding -fsanitize=undefined -fsanitize-undefined-trap-on-error"};
     const uint32_t count = sizeof expected / sizeof expected[0];
     for (size_t f = 0; f < sizeof flags / sizeof flags[0]; f++) {
@@ -88,8 +94,10 @@ START_TEST(the_largest_kernel) {
     name[127] = '\0';
     size_t at = strlen(text);
     at += (size_t)snprintf(text + at, sizeof text - at, "%s", name);
-    for (int i = 0; i < 64; i++) at += (size_t)snprintf(text + at, sizeof text - at, ", SLW_HOST_PARAM(double, p%d)", i);
-    snprintf(text + at, sizeof text - at, ");\nvoid %s(const slw_host_block *b, void *const *a) { (void)b; (void)a; }\n", name);
+    for (int i = 0; i < 64; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, ", SLW_HOST_PARAM(double, p%d)", i);
+    snprintf(text + at, sizeof text - at,
+             ");\nvoid %s(const slw_host_block *b, void *const *a) { (void)b; (void)a; }\n", name);
     slt_image *image = slt_image_compile_text(text, "");
     ck_assert_uint_eq(slt_image_kernel(image, name)->param_count, 64);
     ck_assert_uint_eq(slt_image_kernel(image, name)->param_bytes, 512);
@@ -131,10 +139,12 @@ static int compiles(const char *text) {
 /* Mistakes the header turns into compile errors. */
 START_TEST(mistakes_do_not_compile) {
 #define HEAD "#include <slipway/host_kernel.h>\n"
-    ck_assert(compiles(HEAD "SLW_HOST_KERNEL(k);\nvoid k(const slw_host_block *b, void *const *a) { (void)b; (void)a; }\n"));
+    ck_assert(
+        compiles(HEAD "SLW_HOST_KERNEL(k);\nvoid k(const slw_host_block *b, void *const *a) { (void)b; (void)a; }\n"));
     /* Another signature than a kernel's. */
     ck_assert(!compiles(HEAD "SLW_HOST_KERNEL(k);\nvoid k(slw_host_block *b, void **a) { (void)b; (void)a; }\n"));
-    ck_assert(!compiles(HEAD "SLW_HOST_KERNEL(k);\nint k(const slw_host_block *b, void *const *a) { return b == (void *)a; }\n"));
+    ck_assert(!compiles(
+        HEAD "SLW_HOST_KERNEL(k);\nint k(const slw_host_block *b, void *const *a) { return b == (void *)a; }\n"));
     /* Twice. */
     ck_assert(!compiles(HEAD "SLW_HOST_KERNEL(k);\nSLW_HOST_KERNEL(k, SLW_HOST_PARAM(int, a));\n"));
     /* Names that do not fit. */
@@ -161,10 +171,12 @@ START_TEST(header_stands_alone) {
     slt_write_file(source, "#include <slipway/host_kernel.h>\n", 33, 0600);
     static const char *const compilers[] = {"cc", "gcc", "clang", "clang-16"};
     for (size_t i = 0; i < 4; i++) {
-        slt_shell("command -v %s >/dev/null || exit 0; for o in '' -ffreestanding; do %s $o -std=c11 -pedantic -Wall -Wextra "
-                  "-Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wcast-qual -Wundef -Werror -I '%s' -fsyntax-only '%s' "
-                  "|| exit 1; done; %s -x c++ -std=c++17 -pedantic -Wall -Wextra -Werror -I '%s' -fsyntax-only '%s'",
-                  compilers[i], compilers[i], scratch, source, compilers[i], scratch, source);
+        slt_shell(
+            "command -v %s >/dev/null || exit 0; for o in '' -ffreestanding; do %s $o -std=c11 -pedantic -Wall -Wextra "
+            "-Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wcast-qual -Wundef -Werror -I '%s' -fsyntax-only "
+            "'%s' "
+            "|| exit 1; done; %s -x c++ -std=c++17 -pedantic -Wall -Wextra -Werror -I '%s' -fsyntax-only '%s'",
+            compilers[i], compilers[i], scratch, source, compilers[i], scratch, source);
     }
 }
 END_TEST

@@ -92,7 +92,7 @@ static int threads_now(void) {
 
 START_TEST(every_block_runs_once) {
     static const uint32_t pools[] = {UINT32_MAX, 1, 3, 16};
-    static const uint32_t grids[][3] = {{1, 1, 1}, {2, 1, 1}, {1, 1, 7},    {3, 5, 7},
+    static const uint32_t grids[][3] = {{1, 1, 1}, {2, 1, 1},    {1, 1, 7},   {3, 5, 7},
                                         {7, 1, 3}, {1000, 1, 1}, {1, 999, 2}, {31, 33, 35}};
     rig r;
     rig_open(&r, pools[_i]);
@@ -185,7 +185,7 @@ START_TEST(limits_are_checked) {
 }
 END_TEST
 
-/* ---- Calls back from kernels --------------------------------------------------------------------------------------- */
+/* ---- Calls back from kernels ------------------------------------------------------------------------------- */
 
 typedef struct nested {
     rig *r;
@@ -302,7 +302,7 @@ START_TEST(threads_start_at_the_first_launch_and_are_joined) {
 }
 END_TEST
 
-/* ---- Many launches at once ----------------------------------------------------------------------------------------- */
+/* ---- Many launches at once --------------------------------------------------------------------------------- */
 
 typedef struct launcher {
     rig *r;

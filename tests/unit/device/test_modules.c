@@ -86,7 +86,8 @@ START_TEST(overtaken_ending_does_not_retire) {
 }
 END_TEST
 
-/* The revived life ends by an unload while the first ending is still on its way: the memory waits for it, the device too. */
+/* The revived life ends by an unload while the first ending is still on its way: the memory waits for it, the device
+   too. */
 START_TEST(overtaken_ending_of_an_unloaded_module) {
     rig r;
     rig_open(&r);
@@ -110,7 +111,7 @@ START_TEST(overtaken_ending_of_an_unloaded_module) {
 }
 END_TEST
 
-/* ---- While somebody loads or unloads ------------------------------------------------------------------------------- */
+/* ---- While somebody loads or unloads ----------------------------------------------------------------------- */
 
 static void *load_slowly(void *argument) {
     rig *r = argument;
@@ -174,7 +175,7 @@ START_TEST(load_waits_for_an_unload) {
 }
 END_TEST
 
-/* Pitfall 18: forked while one thread loads and another waits for it. The child frees what there is and does not hang. */
+/* Pitfall 18: forked while one thread loads and another waits for it. The child does not hang. */
 START_TEST(pitfall_18_fork_in_a_load) {
     rig r;
     rig_open(&r);
