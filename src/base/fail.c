@@ -60,10 +60,10 @@ void slwi_error_reset(slw_error *err) {
     err->tried[0] = '\0';
 }
 
-/* A message is one line. */
+/* A message is one line and, whatever names stand in it, moves no cursor and changes no colour of a terminal. */
 static void flatten(char *text) {
     for (; *text != '\0'; text++) {
-        if (*text == '\n' || *text == '\r') *text = ' ';
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = ' ';
     }
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fail.h"
+#include "json.h"
 #include "memory.h"
 #include "store_manifest.h"
 #include "text.h"
@@ -48,7 +49,8 @@ static slw_code read_key(const reading *r, const slwi_json *root, slw_key **out)
     inputs.source = text_of(components, "source");
     inputs.specialization = text_of(components, "specialization");
     const slw_code code = slw_key_create(&inputs, out, NULL);
-    return code == SLW_OK || code == SLW_E_NO_MEMORY ? code : bad(r, "components");
+    if (code == SLW_E_NO_MEMORY) return slwi_fail_memory(r->err, count * sizeof *list);
+    return code == SLW_OK ? SLW_OK : bad(r, "components");
 }
 
 /* The names of the list as raw bytes, all in `names`. */
@@ -105,7 +107,10 @@ static slw_code read_spec(const reading *r, const slwi_json *root, slw_spec **ou
         inputs.required_files = files;
         inputs.required_file_count = count;
         code = slw_spec_create(&inputs, out, NULL);
-        if (code != SLW_OK && code != SLW_E_NO_MEMORY) code = bad(r, "required_files");
+        if (code == SLW_E_NO_MEMORY)
+            code = slwi_fail_memory(r->err, names.size);
+        else if (code != SLW_OK)
+            code = bad(r, "required_files");
     }
     slwi_free(r->allocator, files);
     slwi_buffer_free(&names);

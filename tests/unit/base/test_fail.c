@@ -91,6 +91,9 @@ START_TEST(messages_are_one_line) {
     slw_error err = SLW_ERROR_INIT;
     (void)slwi_fail(&err, SLW_E_LIMIT, NULL, "a\nb\r\nc");
     ck_assert_str_eq(err.message, "a b  c");
+    slwi_error_reset(&err);
+    (void)slwi_fail(&err, SLW_E_LIMIT, NULL, "%s", "\033[2Jname\a\177\303\251"); /* a name that would clear the screen */
+    ck_assert_str_eq(err.message, " [2Jname  \303\251");
 }
 END_TEST
 

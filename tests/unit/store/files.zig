@@ -1,1 +1,1 @@
-pub const tests: []const []const u8 = &.{};
+pub const tests: []const []const u8 = &.{"test_manifest_read"};

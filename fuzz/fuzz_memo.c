@@ -1,0 +1,134 @@
+/* Attacks slwi_memo_load and the table behind it: slw_memo_open, slwi_memo_get_file, slwi_memo_get_answer, slw_memo_close,
+ * with a file in memory. Each input is run as it is and with its checksums made right, so that what lies behind them is
+ * reached as well. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "identity_mix.h"
+#include "memo.h"
+#include "memo_table.h"
+
+#define MEMO_FILE "/m/identity.memo"
+#define HEADER_BYTES 64u
+#define RECORD_BYTES 128u
+#define ANSWER_HEAD_BYTES 56u
+
+/* As memo_file.c lays them out; a change there makes this target weaker, not wrong. */
+static void repair(uint8_t *file, size_t size) {
+    uint32_t word = 1;
+    if (size < HEADER_BYTES) return;
+    memcpy(file, "slipway memo\n\0\0", 16);
+    memcpy(file + 16, &word, 4);
+    word = RECORD_BYTES;
+    memcpy(file + 20, &word, 4);
+    uint64_t count = 0, answers = 0;
+    memcpy(&count, file + 24, 8);
+    count %= (size - HEADER_BYTES) / RECORD_BYTES + 1;
+    answers = size - HEADER_BYTES - count * RECORD_BYTES;
+    memcpy(file + 24, &count, 8);
+    memcpy(file + 40, &answers, 8);
+    uint64_t check = slwi_mix(0, file, 56);
+    memcpy(file + 56, &check, 8);
+    size_t at = HEADER_BYTES;
+    for (; count > 0; count--, at += RECORD_BYTES) {
+        check = slwi_mix(0, file + at, RECORD_BYTES - 8);
+        memcpy(file + at + RECORD_BYTES - 8, &check, 8);
+    }
+    while (size - at >= ANSWER_HEAD_BYTES) {
+        uint64_t length = 0;
+        memcpy(&length, file + at + 40, 8);
+        length %= size - at - ANSWER_HEAD_BYTES + 1;
+        memcpy(file + at + 40, &length, 8);
+        check = slwi_mix(slwi_mix(0, file + at, 48), file + at + ANSWER_HEAD_BYTES, (size_t)length);
+        memcpy(file + at + 48, &check, 8);
+        at += ANSWER_HEAD_BYTES + (size_t)length;
+    }
+}
+
+/* Asks for what the first records and the first answer may be about. */
+static void ask(slw_memo *memo, const uint8_t *file, size_t size) {
+    for (size_t at = HEADER_BYTES, i = 0; i < 8 && size >= at + RECORD_BYTES; at += RECORD_BYTES, i++) {
+        slwi_memo_record record;
+        memcpy(&record, file + at, sizeof record);
+        slwi_stat stat;
+        memset(&stat, 0, sizeof stat);
+        stat.dev = record.dev;
+        stat.ino = record.ino;
+        stat.size = record.size;
+        stat.mtime_ns = record.mtime_ns;
+        stat.ctime_ns = record.ctime_ns;
+        slwi_volume volume;
+        memset(&volume, 0, sizeof volume);
+        volume.dev = record.dev;
+        volume.mount_id = record.mount_id;
+        volume.fs.id = record.fs_id;
+        volume.fs.type = record.fs_type;
+        volume.fs.memo_allowed = 1;
+        slw_digest digest;
+        (void)slwi_memo_get_file(memo, &stat, &volume, &digest);
+    }
+    for (size_t at = HEADER_BYTES; at + sizeof(slw_digest) <= size && at < HEADER_BYTES + 4 * RECORD_BYTES; at += 8) {
+        slw_digest key;
+        slw_text text = SLW_TEXT_INIT;
+        memcpy(&key, file + at, sizeof key);
+        const slw_code rc = slwi_memo_get_answer(memo, &key, &text, NULL);
+        FUZZ_REQUIRE(rc == SLW_OK || rc == SLW_E_MISS || rc == SLW_E_NO_MEMORY);
+        FUZZ_REQUIRE((rc == SLW_OK) == (text.data != NULL));
+        if (rc == SLW_OK) FUZZ_REQUIRE(text.data[text.size] == '\0');
+        slw_text_release(&text);
+    }
+}
+
+static slw_code open_ask_close(const slw_allocator *allocator, const uint8_t *file, size_t size) {
+    slw_memo_options options = SLW_MEMO_OPTIONS_INIT;
+    slw_memo *memo = NULL;
+    slw_error err = SLW_ERROR_INIT;
+    options.allocator = *allocator;
+    options.directory = "/m";
+    const slw_code rc = slw_memo_open(&options, &memo, &err);
+    FUZZ_REQUIRE((rc == SLW_OK) == (memo != NULL));
+    if (rc != SLW_OK) {
+        FUZZ_REQUIRE(rc == SLW_E_NO_MEMORY); /* damage is never an error */
+        return rc;
+    }
+    ask(memo, file, size);
+    const slw_digest key = {{1, 2, 3}};
+    slwi_memo_put_answer(memo, &key, (slw_bytes){"answer", 6}); /* so that closing writes */
+    slw_memo_close(&memo);
+    return rc;
+}
+
+static slw_code once(const slw_allocator *allocator, const uint8_t *data, size_t size) {
+    const fuzz_file files[] = {{MEMO_FILE, data, size}, {"/m/other", data, 0}};
+    fuzz_os_begin(files, 2);
+    slw_code rc = open_ask_close(allocator, data, size);
+    const fuzz_file written = fuzz_os_file(MEMO_FILE);
+    if (rc == SLW_OK && written.data != data && written.size > 0) {
+        /* What we write ourselves is taken again, with the answer in it. */
+        slw_memo_options options = SLW_MEMO_OPTIONS_INIT;
+        slw_memo *memo = NULL;
+        slw_text text = SLW_TEXT_INIT;
+        const slw_digest key = {{1, 2, 3}};
+        options.directory = "/m";
+        options.read_only = 1;
+        FUZZ_REQUIRE(slw_memo_open(&options, &memo, NULL) == SLW_OK);
+        FUZZ_REQUIRE(slwi_memo_get_answer(memo, &key, &text, NULL) == SLW_OK);
+        FUZZ_REQUIRE(text.size == 6 && memcmp(text.data, "answer", 6) == 0);
+        slw_text_release(&text);
+        slw_memo_close(&memo);
+    }
+    fuzz_os_end();
+    return rc;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    (void)fuzz_with_fault(once, data, size);
+    uint8_t *copy = malloc(size == 0 ? 1 : size);
+    FUZZ_REQUIRE(copy != NULL);
+    if (size > 0) memcpy(copy, data, size);
+    repair(copy, size);
+    (void)fuzz_with_fault(once, copy, size);
+    free(copy);
+    return 0;
+}
