@@ -21,6 +21,7 @@ pub const files: []const []const u8 = &.{
     "ref.c",
     "remove_tree.c",
     "text.c",
+    "platform/child.c",
     "platform/files.c",
     "platform/fork.c",
     "platform/library.c",

@@ -13,119 +13,32 @@
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
 #endif
 
-#ifndef NSIG
-#define NSIG 65
-#endif
+#include "child.h"
 
-/* All a child needs, ready-made: between fork and exec nothing may allocate or lock. */
-typedef struct child_plan {
-    const char *program;
-    char *const *argv;
-    char *const *envp;
-    const char *directory;
-    int output_fd; /* above 9, or -1 for /dev/null */
-    int report_fd; /* above 9; closed by the exec, else gets an errno */
-    int own_group;
-    int descriptor_max; /* for systems without close_range */
-} child_plan;
-
-enum { REPORT = 3, FIRST_FREE = 10 };
-
-static void default_signals(void) {
-    struct sigaction action;
-    action.sa_handler = SIG_DFL;
-    action.sa_flags = 0;
-    (void)sigemptyset(&action.sa_mask);
-    for (int signal_number = 1; signal_number < NSIG; signal_number++) {
-        if (signal_number != SIGKILL && signal_number != SIGSTOP) (void)sigaction(signal_number, &action, NULL);
-    }
-}
-
-static void close_from(int first, int descriptor_max) {
-#if defined(__linux__) && defined(SYS_close_range)
-    if (syscall(SYS_close_range, (unsigned)first, ~0u, 0u) == 0) return;
-#endif
-    for (int fd = first; fd < descriptor_max; fd++) (void)close(fd);
-}
-
-/* 0, or the errno of what went wrong. */
-static int arrange(const child_plan *plan) {
-    if (plan->own_group && setpgid(0, 0) != 0) return errno;
-    const int null_fd = open("/dev/null", O_RDWR);
-    if (null_fd < 0) return errno;
-    const int output = plan->output_fd >= 0 ? plan->output_fd : null_fd;
-    if (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0) return errno;
-    if (dup2(null_fd, STDIN_FILENO) < 0) return errno;
-    return chdir(plan->directory) == 0 ? 0 : errno;
-}
-
-/* Never returns. Runs on the parent's memory (vfork), so it changes nothing but its own locals and errno. */
-static _Noreturn void run_child(const child_plan *plan) {
-    default_signals();
-    int error_number = arrange(plan);
-    if (error_number == 0) {
-        if (dup2(plan->report_fd, REPORT) < 0 || fcntl(REPORT, F_SETFD, FD_CLOEXEC) != 0) _exit(127);
-        close_from(REPORT + 1, plan->descriptor_max);
-        sigset_t none;
-        (void)sigemptyset(&none);
-        (void)sigprocmask(SIG_SETMASK, &none, NULL);
-        (void)execve(plan->program, plan->argv, plan->envp);
-        error_number = errno;
-        (void)!write(REPORT, &error_number, sizeof error_number);
-        _exit(127);
-    }
-    (void)!write(plan->report_fd, &error_number, sizeof error_number);
-    _exit(127);
-}
+enum { FIRST_FREE = 10 }; /* above what a child arranges for itself */
 
 /* In a function of its own: the compiler must keep nothing of the caller's in a register across the second return. */
-static __attribute__((noinline)) pid_t start_child(const child_plan *plan) {
+static __attribute__((noinline)) pid_t start_child(const slwi_child *plan) {
 #ifdef __linux__
     const pid_t process = vfork();
 #else
     const pid_t process = fork();
 #endif
-    if (process == 0) run_child(plan);
+    if (process == 0) slwi_child_run(plan);
     return process;
 }
 
 #ifdef __linux__
-/* The helper: it leads the group, waits for the real child and ends as that did. Only calls that are safe after a
-   fork. */
-static _Noreturn void run_helper(child_plan *plan) {
-    (void)setpgid(0, 0);
-    default_signals();
-    plan->own_group = 0;
-    const pid_t process = start_child(plan);
-    if (process < 0) {
-        const int error_number = errno;
-        (void)!write(plan->report_fd, &error_number, sizeof error_number);
-        _exit(127);
-    }
-    close_from(0, plan->descriptor_max);
-    int status = 0;
-    while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (WIFSIGNALED(status)) {
-        const struct rlimit none = {0, 0};
-        (void)setrlimit(RLIMIT_CORE, &none); /* the child has left its core already, if any */
-        sigset_t open_mask;
-        (void)sigemptyset(&open_mask);
-        (void)sigprocmask(SIG_SETMASK, &open_mask, NULL);
-        (void)kill(getpid(), WTERMSIG(status));
-    }
-    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 127);
-}
-
-static pid_t start_helped(child_plan *plan) {
+static pid_t start_helped(const slwi_child *plan) {
     /* A bare clone with no exit signal; both argument orders of SYS_clone are all zeros. */
     const long process = syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL);
-    if (process == 0) run_helper(plan);
+    if (process == 0) slwi_child_help(plan);
     if (process > 0) (void)setpgid((pid_t)process, (pid_t)process); /* whoever is first */
     return (pid_t)process;
 }
@@ -137,7 +50,7 @@ static int status_is_ours(void) {
 }
 #endif
 
-static int64_t start_any(child_plan *plan) {
+static int64_t start_any(const slwi_child *plan) {
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
@@ -176,7 +89,7 @@ static void reap(int64_t process) {
     }
 }
 
-static int64_t start_reported(child_plan *plan, int report) {
+static int64_t start_reported(slwi_child *plan, int report) {
     plan->report_fd = fcntl(report, F_DUPFD_CLOEXEC, FIRST_FREE);
     const int64_t process = plan->report_fd < 0 ? -errno : start_any(plan);
     if (plan->report_fd >= 0) (void)close(plan->report_fd);
@@ -185,7 +98,7 @@ static int64_t start_reported(child_plan *plan, int report) {
 
 static int64_t os_spawn(const slwi_os *os, const char *program, char *const *argv, char *const *envp,
                         const char *directory, int output_fd) {
-    child_plan plan = {program, argv, envp, directory, -1, -1, 1, descriptor_max()};
+    slwi_child plan = {program, argv, envp, directory, -1, -1, descriptor_max()};
     int report[2];
     const int piped = os->pipe(os, report);
     if (piped < 0) return piped;

@@ -114,10 +114,7 @@ START_TEST(children_are_made_clean) {
     ck_assert_msg(strstr(output.data, "0 1 2 3 ") != NULL, "%s", output.data);
     ck_assert_ptr_null(strstr(output.data, "200"));
     ck_assert_ptr_nonnull(strstr(output.data, "SigBlk:\t0000000000000000"));
-    /* 32 and 33 are the C library's own, out of reach of sigaction, and ignored in what its posix_spawn has started. */
-    const char *ignored = strstr(output.data, "SigIgn:\t");
-    ck_assert_ptr_nonnull(ignored);
-    ck_assert_uint_eq(strtoull(ignored + 8, NULL, 16) & ~0x180000000ull, 0);
+    ck_assert_msg(strstr(output.data, "SigIgn:\t0000000000000000") != NULL, "%s", output.data);
     ck_assert_ptr_nonnull(strstr(output.data, "\n/\n"));
     ck_assert_ptr_null(strstr(output.data, "SLIPWAY_LEAK"));
     sigset_t now;
@@ -127,11 +124,12 @@ START_TEST(children_are_made_clean) {
 }
 END_TEST
 
+/* Whichever of the first four are closed here, so that what is opened takes their numbers. */
 START_TEST(low_descriptors_may_be_closed) {
-    close(0);
-    close(1);
-    close(2);
-    slt_ok(run_shell("echo a; echo b >&2; exit 4", soon(), NULL), &err);
+    for (int fd = 0; fd < 4; fd++) {
+        if (_i & 1 << fd) close(fd);
+    }
+    slt_ok(run_shell("cat; echo a; echo b >&2; exit 4", soon(), NULL), &err);
     ck_assert_int_eq(status, 4);
     ck_assert_str_eq(output.data, "a\nb\n");
 }
@@ -395,7 +393,7 @@ int main(void) {
     tcase_add_test(tc, output_and_exit_status);
     tcase_add_test(tc, no_output_wanted);
     tcase_add_test(tc, children_are_made_clean);
-    tcase_add_test(tc, low_descriptors_may_be_closed);
+    tcase_add_loop_test(tc, low_descriptors_may_be_closed, 0, 16);
     tcase_add_test(tc, missing_programs);
     tcase_add_test(tc, the_deadline_ends_the_whole_group);
     tcase_add_test(tc, a_passed_deadline_starts_nothing);
