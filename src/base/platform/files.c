@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -103,7 +104,8 @@ static int os_stat_mount_id(const slwi_os *os, int fd, uint64_t *out) {
     enum { MNT_ID = 0x1000, MNT_ID_UNIQUE = 0x4000, EMPTY_PATH = 0x1000 };
     uint64_t words[32] = {0};
     if (syscall(SYS_statx, fd, "", EMPTY_PATH, MNT_ID | MNT_ID_UNIQUE, words) == 0) {
-        const uint32_t mask = *(const uint32_t *)(const void *)words;
+        uint32_t mask = 0;
+        memcpy(&mask, words, sizeof mask);
         if (mask & (MNT_ID | MNT_ID_UNIQUE)) *out = words[18];
         return 0;
     }
