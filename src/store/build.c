@@ -177,6 +177,10 @@ slw_code slwi_build_run(slw_store *store, const slw_spec *spec, const slw_builde
     slwi_inventory_init(&out->inventory, &store->allocator);
     slw_error local = SLW_ERROR_INIT;
     slw_error *record = err != NULL ? err : &local; /* the builder always has one to fill */
+    if (slw_cancel_requested(store->cancel)) {
+        out->own_wait_ended = 1;
+        return slwi_fail(record, SLW_E_CANCELLED, NULL, "cancelled before the build began");
+    }
     slw_code code = take_directory(store, builder, &out->directory, record);
     if (code != SLW_OK) return code;
     code = run_in_directory(store, spec, builder, out, record);

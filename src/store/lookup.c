@@ -25,6 +25,7 @@ typedef struct look {
     slwi_manifest manifest;
     slwi_image *kept;
     int changed;    /* the tree moved under the walk */
+    int differs;    /* the tree is whole and another: seen once, it may have been in the middle of a change */
     int judged;     /* a slot was reached */
     slwi_stat slot; /* it */
 } look;
@@ -128,14 +129,16 @@ static slw_code judge_slot(look *l, const slwi_trust *trust, int slot, slw_error
                                    .bad_code = SLW_E_INVALID_ENTRY,
                                    .limit_code = SLW_E_INVALID_ENTRY,
                                    .hash = hash,
+                                   .judged_by_digest = 1,
                                    .keep = hash ? slw_spec_keep(l->spec) : NULL};
     code = slwi_inventory_read(s, slot, &rules, &s->inventory, &l->kept, &l->changed, err);
     if (code == SLW_OK) code = check_required(l, err);
     if (code == SLW_OK) code = slwi_manifest_finish(&l->manifest, &s->inventory, hash ? none : marker, err);
     if (code == SLW_E_LIMIT) return marker_failure("LIMIT", "the tree's record is too large", err);
     if (code != SLW_OK) return code;
-    if (s->text.size != marker.size || memcmp(s->text.data, marker.data, marker.size) != 0) return marker_differs(l, err);
-    return SLW_OK;
+    if (s->text.size == marker.size && memcmp(s->text.data, marker.data, marker.size) == 0) return SLW_OK;
+    l->differs = 1;
+    return marker_differs(l, err);
 }
 
 static slw_code make_entry(look *l, slwi_entry **out, slw_error *err) {
@@ -156,7 +159,7 @@ static slw_code make_entry(look *l, slwi_entry **out, slw_error *err) {
 static slw_code look_once(look *l, slwi_entry **out, slw_error *err) {
     slwi_root root;
     slwi_slot slot;
-    l->changed = l->judged = 0;
+    l->changed = l->differs = l->judged = 0;
     slw_code code = slwi_root_open(l->store, 0, &root, err);
     if (code != SLW_OK) return code;
     code = slwi_slot_open(&root, l->key, l->spec, &slot, err);
@@ -193,8 +196,10 @@ static slw_code look_until_sure(look *l, slwi_entry **out, slw_error *err) {
         slwi_error_reset(err);
         const slw_code code = look_once(l, out, err);
         if (code != SLW_E_INVALID_ENTRY || !l->judged) return code;
-        /* A tree that moved under us deserves another look even where its name still leads to it. */
-        if (still_there(l) && (!l->changed || i == LOOKS - 1)) return code;
+        /* A tree that moved under us deserves another look even where its name still leads to it, and one that differs is
+           looked at twice, since nobody asked whether a file changed while it was read. */
+        const int again = l->changed || (l->differs && i == 0);
+        if (still_there(l) && (!again || i == LOOKS - 1)) return code;
     }
     slwi_error_reset(err);
     return slwi_fail(err, SLW_E_MISS, NULL, "the slot was replaced again and again while it was looked at");

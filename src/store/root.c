@@ -93,11 +93,13 @@ int slwi_root_judge(const slw_store *store, uint32_t euid, const slwi_stat *root
 static slw_code judge_root(const slw_store *store, const slwi_root *root, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     if (store->trust_root) return SLW_OK;
+    /* The parent was judged when the store was opened; a root that was not there then, or is another one, is judged whole. */
+    const int known = store->judged_ino == root->stat.ino && store->judged_dev == root->stat.dev;
     slwi_stat parent;
-    const int r = os->fstatat(os, root->fd, "..", 0, &parent);
+    const int r = known ? 0 : os->fstatat(os, root->fd, "..", 0, &parent);
     if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->root, "looking at the root's parent");
     const char *why = NULL;
-    if (!slwi_root_judge(store, root->trust.euid, &root->stat, &parent, &why)) {
+    if (!slwi_root_judge(store, root->trust.euid, &root->stat, known ? NULL : &parent, &why)) {
         (void)slwi_fail(err, SLW_E_STORAGE, "UNTRUSTED", "%s", why);
         slwi_error_path(err, store->root);
         return SLW_E_STORAGE;

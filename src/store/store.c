@@ -89,7 +89,7 @@ static slw_code resolve_copy(const slw_allocator *allocator, const char *what, c
 }
 
 /* Judges the root as it stands now; an absent one is judged when it is there. */
-static slw_code judge_at_open(const slw_store *store, slw_error *err) {
+static slw_code judge_at_open(slw_store *store, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     slwi_stat root, parent;
     char above[4096];
@@ -106,7 +106,11 @@ static slw_code judge_at_open(const slw_store *store, slw_error *err) {
     r = os->fstatat(os, AT_FDCWD, above, 0, &parent);
     if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, above, "looking at the root's parent");
     const char *why = NULL;
-    if (slwi_root_judge(store, os->euid(os), &root, &parent, &why)) return SLW_OK;
+    if (slwi_root_judge(store, os->euid(os), &root, &parent, &why)) {
+        store->judged_dev = root.dev;
+        store->judged_ino = root.ino;
+        return SLW_OK;
+    }
     (void)slwi_fail(err, SLW_E_STORAGE, "UNTRUSTED", "%s", why);
     slwi_error_path(err, store->root);
     slwi_error_hint(err, "make the root yours alone to write, or open the store with trust_root");

@@ -34,6 +34,7 @@ struct slw_store {
     size_t trusted_uid_count;
     int read_only, trust_root, verify, keep_failed_builds, keep_private_builds;
     uint64_t lock_timeout_ns, build_timeout_ns;
+    uint64_t judged_dev, judged_ino; /* of the root whose parent was judged at open; 0: there was none */
     slw_cancel *cancel;
     slwi_ref *metrics;
     _Atomic(slwi_scratch *) scratch; /* one set of buffers waiting for the next request */

@@ -39,6 +39,7 @@ typedef struct slwi_tree_rules {
     slw_code bad_code;       /* what an unsafe tree is: INVALID_ENTRY for slots, INVALID_SOURCE for builders' trees */
     slw_code limit_code;     /* what a tree past a limit is */
     int hash;                /* 0: names, sizes and modes only; the digests stay as they are */
+    int judged_by_digest;    /* 1: digests are compared afterwards, so a file that changes while it is read needs no second look */
     const char *keep;        /* the payload whose bytes are read into an image; NULL: none */
     const char *where;       /* the tree's own path, for messages */
 } slwi_tree_rules;

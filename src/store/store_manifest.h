@@ -3,7 +3,6 @@
 #ifndef SLWI_STORE_MANIFEST_H
 #define SLWI_STORE_MANIFEST_H
 
-#include "json.h"
 #include "store_inventory.h"
 
 #include <slipway/key.h>
@@ -11,8 +10,7 @@
 /* The text is head + one record a file + tail. Head and tail follow from key and spec alone. */
 typedef struct slwi_manifest {
     slwi_buffer *text; /* head, then files, then all of it */
-    slwi_buffer *tail; /* "{" and the fields after the files: its first byte is not part of the text */
-    slwi_json_writer json;
+    slwi_buffer *tail;
 } slwi_manifest;
 
 /* Writes the head into `text` and the tail into `tail`, both cleared first. OK, NO_MEMORY, LIMIT. */
