@@ -7,9 +7,11 @@
 #define SLIPWAY_PHASES_GUARD_H
 #if !defined(__cplusplus) && !defined(SLIPWAY_NO_GUARDS)
 
+/* A type cannot stand in parentheses. NOLINTBEGIN(bugprone-macro-parentheses) */
 #define SLW_PICK_(fn, T, a)        _Generic((a), T * * : (fn))
 #define SLW_PICK2_(fn, T, a, U, b) _Generic((a), T * * : _Generic((b), U * * : (fn)))
 #define SLW_PICK_CONST_(fn, T, a)  _Generic((a), T * : (fn), const T * : (fn))
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #define slw_store_lookup(store, key, spec, out, err)                                                                   \
     SLW_PICK_(slw_store_lookup, slw_cached, out)((store), (key), (spec), (out), (err))

@@ -11,7 +11,7 @@ typedef struct search {
     slwi_entry *entry;
     const slw_allocator *allocator;
     const char *backend;
-    uint64_t *bytes;
+    uint64_t bytes; /* read so far */
 } search;
 
 void slwi_found_binary_drop(slwi_found_binary *binary, const slw_allocator *allocator) {
@@ -27,12 +27,12 @@ static const slw_backend_vtable *reader_of(const search *at, slw_bytes bytes) {
 }
 
 /* Reads one payload. OK with out->image NULL: it is nobody's binary. */
-static slw_code try_file(const search *at, const slw_file *file, slwi_found_binary *out, slw_error *err) {
+static slw_code try_file(search *at, const slw_file *file, slwi_found_binary *out, slw_error *err) {
     if (file->size_bytes == 0 || file->size_bytes > SLW_LIMIT_BINARY_BYTES) return SLW_OK;
     slwi_image *image = NULL;
     slw_code rc = slwi_entry_read(at->entry, file->path.data, &image, err);
     if (rc != SLW_OK) return rc;
-    *at->bytes += file->size_bytes;
+    at->bytes += file->size_bytes;
     const slw_bytes bytes = {slwi_image_data(image), slwi_image_size(image)};
     const slw_backend_vtable *reader = reader_of(at, bytes);
     slw_contract *contract = NULL;
@@ -41,11 +41,11 @@ static slw_code try_file(const search *at, const slw_file *file, slwi_found_bina
         slwi_release(image);
         return rc;
     }
-    *out = (slwi_found_binary){image, contract, reader};
+    *out = (slwi_found_binary){image, contract, reader, 0};
     return SLW_OK;
 }
 
-static slw_code try_name(const search *at, const char *name, slwi_found_binary *out, slw_error *err) {
+static slw_code try_name(search *at, const char *name, slwi_found_binary *out, slw_error *err) {
     slw_file file;
     if (name == NULL || !slwi_entry_find(at->entry, name, &file)) return SLW_OK;
     return try_file(at, &file, out, err);
@@ -60,7 +60,7 @@ static slw_code ambiguous(const slwi_found_binary *first, const slw_file *second
 
 /* Every payload is read: what cannot be read as a contract is not a launch binary (objects beside shared objects),
    and its error is told only when nothing else is found. */
-static slw_code try_all(const search *at, slwi_found_binary *out, slw_error *err) {
+static slw_code try_all(search *at, slwi_found_binary *out, slw_error *err) {
     slwi_found_binary found = {0};
     slw_error refusal = SLW_ERROR_INIT;
     slw_file file;
@@ -90,8 +90,8 @@ static slw_code try_all(const search *at, slwi_found_binary *out, slw_error *err
 }
 
 slw_code slwi_find_binary(slwi_entry *entry, const slw_allocator *allocator, const char *backend,
-                          slwi_found_binary *out, uint64_t *bytes, slw_error *err) {
-    const search at = {entry, allocator, backend, bytes};
+                          slwi_found_binary *out, slw_error *err) {
+    search at = {entry, allocator, backend, 0};
     const slw_spec *spec = slwi_entry_spec(entry);
     slwi_found_binary found = {0};
     slw_code rc = try_name(&at, spec != NULL ? slw_spec_keep(spec) : NULL, &found, err);
@@ -104,6 +104,7 @@ slw_code slwi_find_binary(slwi_entry *entry, const slw_allocator *allocator, con
     if (found.image == NULL)
         return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "NOT_RECOGNISED",
                          "no payload is a binary that a backend of this build knows");
+    found.read_bytes = at.bytes;
     *out = found;
     return SLW_OK;
 }

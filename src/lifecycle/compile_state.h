@@ -35,6 +35,7 @@ struct slw_compiler {
     int policy;
     uint64_t generation; /* of forks: whose mutex it is */
     pthread_mutex_t mutex;
+    pthread_mutex_t *lock;  /* it; to look is no change that const has to forbid */
     slwi_toolchain *newest; /* under the mutex */
 };
 

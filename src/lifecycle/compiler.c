@@ -85,7 +85,7 @@ slw_code slwi_compiler_toolchain(slw_compiler *compiler, slwi_toolchain **out, s
     if (atomic_load_explicit(&toolchain->changed, memory_order_acquire)) {
         slwi_toolchain *fresh = NULL;
         rc = open_toolchain(compiler, &fresh, err);
-        if (rc == SLW_OK) {
+        if (rc == SLW_OK && fresh != NULL) {
             fresh->older = toolchain;
             compiler->newest = toolchain = fresh;
         }
@@ -136,6 +136,7 @@ slw_code slw_compiler_open(const slw_compiler_options *options, slw_compiler **o
     slw_metrics *metrics =
         options->metrics != NULL ? options->metrics : (slw_metrics *)(void *)slwi_store_metrics(options->store);
     compiler->tag = SLWI_TAG_COMPILER;
+    compiler->lock = &compiler->mutex;
     compiler->allocator = allocator;
     compiler->store = slwi_store_retain(options->store);
     compiler->metrics = slwi_retain(metrics);
@@ -164,11 +165,10 @@ void slw_compiler_close(slw_compiler **compiler) {
 
 /* The newest snapshot; without the mutex in a forked child, where nobody else changes it. */
 static slwi_toolchain *newest_of(const slw_compiler *compiler) {
-    pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&compiler->mutex; /* not a change that anyone may see */
     const int ours = compiler->generation == slwi_fork_generation();
-    if (ours) (void)pthread_mutex_lock(mutex);
+    if (ours) (void)pthread_mutex_lock(compiler->lock);
     slwi_toolchain *toolchain = compiler->newest;
-    if (ours) (void)pthread_mutex_unlock(mutex);
+    if (ours) (void)pthread_mutex_unlock(compiler->lock);
     return toolchain;
 }
 

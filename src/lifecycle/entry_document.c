@@ -82,7 +82,8 @@ static int text_is(const slwi_json *node, const char *expected) {
 
 static slw_code read_root(const slw_allocator *allocator, slw_bytes text, const slwi_json *root, slw_contract **out,
                           slw_error *err) {
-    static const char *const members[] = {"backend", "contract", "name", "record", "schema", "target", "toolchain", NULL};
+    static const char *const members[] = {"backend", "contract", "name",      "record",
+                                          "schema",  "target",   "toolchain", NULL};
     uint32_t schema = 0;
     slw_bytes unknown = {NULL, 0};
     if (slwi_json_kind(root) != SLWI_JSON_OBJECT) return refuse(err, "document", "is not an object");

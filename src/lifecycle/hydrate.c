@@ -86,8 +86,9 @@ static slw_code hydrate_document(slwi_core *core, int *found, uint64_t *bytes, s
 static slw_code hydrate_recognised(slwi_core *core, const char *backend, uint64_t *bytes, slw_error *err) {
     slwi_found_binary binary = {0};
     slwi_contract_box *box = NULL;
-    slw_code rc = slwi_find_binary(core->entry, &core->allocator, backend, &binary, bytes, err);
+    slw_code rc = slwi_find_binary(core->entry, &core->allocator, backend, &binary, err);
     if (rc != SLW_OK) return rc;
+    *bytes += binary.read_bytes;
     rc = slwi_contract_box_create(&core->allocator, binary.contract, binary.reader, &box, err);
     if (rc != SLW_OK) {
         slwi_found_binary_drop(&binary, &core->allocator);

@@ -37,7 +37,7 @@ static slw_code prepare(slw_device_loaded *loaded, const slw_launch_shape *shape
     if (rc == SLW_OK) rc = slwi_preflight_resolve(core->kernel, shape, &core->shape, err);
     if (rc == SLW_OK) rc = slwi_preflight_shape(core->kernel, info, &core->shape, err);
     if (rc == SLW_OK) rc = plan_parameters(core, err);
-    if (rc != SLW_OK) return rc;
+    if (rc != SLW_OK || core->kernel == NULL) return rc;
     slw_function_attributes measured = SLW_FUNCTION_ATTRIBUTES_INIT;
     rc = slwi_module_function(loaded->module, core->kernel, &core->function, &measured, err);
     if (rc == SLW_OK) rc = slwi_preflight_measured(core->kernel, &measured, info, &core->shape, err);
@@ -67,9 +67,12 @@ slw_code slw_make_launchable(slw_device_loaded **from, const slw_launch_shape *s
 
     slw_launchable *launchable = slwi_alloc_zero(&loaded->allocator, sizeof *launchable);
     slwi_launch_core *core = slwi_alloc_zero(&loaded->allocator, sizeof *core);
-    slw_code rc = launchable != NULL && core != NULL ? SLW_OK : slwi_fail_memory(record, sizeof *core);
-    if (rc == SLW_OK) rc = prepare(loaded, shape, core, record);
-    if (rc != SLW_OK) {
+    slw_code rc = SLW_OK;
+    if (launchable == NULL || core == NULL)
+        rc = slwi_fail_memory(record, sizeof *core);
+    else
+        rc = prepare(loaded, shape, core, record);
+    if (rc != SLW_OK || launchable == NULL || core == NULL) {
         slwi_error_phase(record, "make_launchable");
         slwi_free(&loaded->allocator, core);
         slwi_free(&loaded->allocator, launchable);

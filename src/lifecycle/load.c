@@ -54,10 +54,12 @@ slw_code slw_device_load(slw_hydrated **from, slw_device *device, slw_device_loa
 
     /* The handle first: after the load nothing may fail that would have to unload again. */
     slw_device_loaded *loaded = slwi_alloc_zero(&hydrated->allocator, sizeof *loaded);
-    slw_code rc = loaded != NULL ? SLW_OK : slwi_fail_memory(record, sizeof *loaded);
-    if (rc == SLW_OK) rc = slwi_device_check(device, record);
-    if (rc == SLW_OK) rc = find_or_load(core, device, &loaded->module, record);
-    if (rc != SLW_OK) {
+    slw_code rc = slwi_device_check(device, record);
+    if (loaded == NULL)
+        rc = slwi_fail_memory(record, sizeof *loaded);
+    else if (rc == SLW_OK)
+        rc = find_or_load(core, device, &loaded->module, record);
+    if (rc != SLW_OK || loaded == NULL) {
         slwi_error_phase(record, "device_load");
         slwi_free(&hydrated->allocator, loaded);
         return slwi_moment_send(&moment, rc, record);

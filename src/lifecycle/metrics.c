@@ -19,6 +19,7 @@ struct slw_metrics {
     void *context;
     uint64_t generation; /* in a forked child the mutex may be held by nobody who lives: counting stops there */
     pthread_mutex_t mutex;
+    pthread_mutex_t *lock; /* it; counting is no change that const has to forbid */
     size_t count;
     slwi_metrics_row rows[SLWI_METRICS_ROWS + SLW_PHASE_COUNT]; /* the last ones are the overflow rows, by phase */
 };
@@ -76,6 +77,7 @@ slw_code slw_metrics_create(const slw_metrics_options *options, slw_metrics **ou
     }
     slwi_ref_init(&metrics->ref, destroy_metrics);
     metrics->tag = METRICS_TAG;
+    metrics->lock = &metrics->mutex;
     metrics->allocator = allocator;
     metrics->listener = options->listener;
     metrics->context = options->context;
@@ -192,15 +194,13 @@ slw_code slwi_metrics_copy(const slw_metrics *metrics, slwi_metrics_row **out, s
     const size_t total = SLWI_METRICS_ROWS + SLW_PHASE_COUNT;
     slwi_metrics_row *rows = slwi_alloc_array(&metrics->allocator, total, sizeof *rows);
     if (rows == NULL) return slwi_fail_memory(err, total * sizeof *rows);
-    /* Counting is not a change anyone may see; the mutex is the only part that is not const here. */
-    pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&metrics->mutex;
     const int ours = metrics->generation == slwi_fork_generation();
-    if (ours) (void)pthread_mutex_lock(mutex);
+    if (ours) (void)pthread_mutex_lock(metrics->lock);
     size_t used = metrics->count;
     memcpy(rows, metrics->rows, used * sizeof *rows);
     for (size_t i = SLWI_METRICS_ROWS; i < total; i++)
         if (metrics->rows[i].count > 0) rows[used++] = metrics->rows[i];
-    if (ours) (void)pthread_mutex_unlock(mutex);
+    if (ours) (void)pthread_mutex_unlock(metrics->lock);
     *out = rows;
     *count = used;
     *allocator = metrics->allocator;
