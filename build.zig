@@ -61,7 +61,12 @@ const test_flags = [_][]const u8{ "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra
 const user_flags = [_][]const u8{
     "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow", "-Wconversion", "-DSLW_CHECK_PHASES", "-Wthread-safety",
 };
-const libraries = [_][]const u8{ "libsodium", "json-c" };
+
+/// json-c's own folder must not be searched (pkg-config would add it): its json.h would be taken for base's.
+fn linkLibraries(m: *std.Build.Module) void {
+    m.linkSystemLibrary("libsodium", .{});
+    m.linkSystemLibrary("json-c", .{ .use_pkg_config = .no });
+}
 
 const Build = struct {
     b: *std.Build,
@@ -151,7 +156,7 @@ fn staticLibrary(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.
 
 fn sharedLibrary(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.builtin.OptimizeMode) *std.Build.Step.Compile {
     const m = roomObjects(b, target, optimize);
-    for (libraries) |l| m.linkSystemLibrary(l, .{});
+    linkLibraries(m);
     return b.addLibrary(.{ .name = "slipway", .linkage = .dynamic, .root_module = m, .version = .{ .major = 0, .minor = 1, .patch = 0 } });
 }
 
@@ -161,7 +166,7 @@ fn userProgram(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.bu
     m.addIncludePath(b.path(folder));
     m.addCSourceFiles(.{ .root = b.path(folder), .files = files, .flags = &user_flags });
     m.linkLibrary(library);
-    for (libraries) |l| m.linkSystemLibrary(l, .{});
+    linkLibraries(m);
     return b.addExecutable(.{ .name = name, .root_module = m });
 }
 
@@ -177,7 +182,8 @@ fn addTests(s: Build, run_step: *std.Build.Step, build_step: *std.Build.Step) vo
         m.addCSourceFiles(.{ .root = b.path(folder.folder), .files = &.{b.fmt("{s}.c", .{name})}, .flags = &test_flags });
         m.addObject(support_object);
         m.linkLibrary(s.library);
-        for (libraries ++ [_][]const u8{"check"}) |l| m.linkSystemLibrary(l, .{});
+        linkLibraries(m);
+        m.linkSystemLibrary("check", .{});
         const program = b.addExecutable(.{ .name = name, .root_module = m });
         build_step.dependOn(&program.step);
         const run = b.addRunArtifact(program);
@@ -292,7 +298,7 @@ fn addBench(s: Build, step: *std.Build.Step) void {
         m.addIncludePath(b.path("bench"));
         m.addCSourceFiles(.{ .root = b.path("bench"), .files = &.{ b.fmt("{s}.c", .{name}), "bench.c" }, .flags = &test_flags });
         m.linkLibrary(s.library);
-        for (libraries) |l| m.linkSystemLibrary(l, .{});
+        linkLibraries(m);
         const run = b.addRunArtifact(b.addExecutable(.{ .name = name, .root_module = m }));
         runInTree(s, run);
         step.dependOn(&run.step);
