@@ -567,6 +567,41 @@ START_TEST(no_memory_on_a_hit) {
 }
 END_TEST
 
+/* Cold, each time another source, and every 29th allocation: a build is not cheap. What cannot be published for want of
+   memory may be PRIVATE, since a usable build is never lost; everything else is NO_MEMORY. */
+START_TEST(no_memory_on_a_miss) {
+    slw_cached *cached = NULL;
+    char text[2048];
+    (void)snprintf(text, sizeof text, "/* warm */\n%s", kernel_text);
+    slw_source source = source_of(text);
+    cached = compile_ok(&source, NULL, SLW_PUBLISHED);
+    slw_cached_discard(&cached);
+    slw_build_report_release(&report);
+    const uint64_t blocks = world.heap.live_blocks;
+    for (uint64_t n = 1;; n += 29) {
+        (void)snprintf(text, sizeof text, "/* %u */\n%s", (unsigned)n, kernel_text);
+        source = source_of(text);
+        slt_heap_reset(&world.heap);
+        world.heap.fail_at = n;
+        const slw_code rc = compile_with(&source, NULL, &cached);
+        const int met = world.heap.failed > 0;
+        world.heap.fail_at = 0;
+        if (rc != SLW_OK) {
+            ck_code(rc, SLW_E_NO_MEMORY);
+            ck_assert_ptr_null(cached);
+            ck_assert_ptr_null(report.owned_);
+        }
+        slw_cached_discard(&cached);
+        slw_build_report_release(&report);
+        ck_assert_msg(world.heap.live_blocks == blocks, "allocation %u: %u blocks, not %u", (unsigned)n,
+                      (unsigned)world.heap.live_blocks, (unsigned)blocks);
+        slt_shell("test -z \"$(ls -A '%s')\"", world.private_root);
+        if (!met) break;
+        ck_assert_uint_lt(n, 20000);
+    }
+}
+END_TEST
+
 START_TEST(no_memory_while_opening) {
     const uint64_t blocks = world.heap.live_blocks;
     for (uint64_t n = 1; n < 12; n++) {
@@ -606,6 +641,7 @@ int main(void) {
     tcase_add_test(c, the_document_tells_everything);
     tcase_add_test(c, builds_are_reproducible);
     tcase_add_test(c, no_memory_on_a_hit);
+    tcase_add_test(c, no_memory_on_a_miss);
     suite_add_tcase(suite, c);
     TCase *o = tcase_create("opening");
     tcase_set_timeout(o, 300);
