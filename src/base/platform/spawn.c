@@ -39,6 +39,8 @@ static pid_t start_helped(const slwi_child *plan) {
     /* A bare clone with no exit signal; both argument orders of SYS_clone are all zeros. */
     const long process = syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL);
     if (process == 0) slwi_child_help(plan);
+    /* Emulators know clone only as fork. Then an ordinary child, whose status may be lost, which is said if it is. */
+    if (process < 0 && errno == EINVAL) return start_child(plan);
     if (process > 0) (void)setpgid((pid_t)process, (pid_t)process); /* whoever is first */
     return (pid_t)process;
 }
