@@ -9,4 +9,6 @@ pub const tests: []const []const u8 = &.{
     "test_store_b1_threads",
     "test_store_concurrency",
     "test_store_fixtures",
+    "test_store_private",
+    "test_store_protocol",
 };

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fault_os.h"
 #include "file.h"
 
 /* The entry itself, for what only its room offers: reading one payload. */
@@ -133,28 +134,48 @@ END_TEST
 
 /* ---- 20: a slot that is moved away is never INVALID ---- */
 
-static atomic_int stop;
+/* What eviction and a new publication do to a slot, again and again: moved to a trash beside it, emptied there, made anew
+   and renamed into place. */
+typedef struct churn {
+    char slot[1024];
+    char parent[1024];
+    char *marker;
+    size_t marker_size;
+    atomic_int stop;
+    int rounds;
+} churn;
 
-static void *rename_back_and_forth(void *context) {
-    const char *const *names = context;
-    while (!atomic_load(&stop)) {
-        ck_assert_int_eq(rename(names[0], names[1]), 0);
-        ck_assert_int_eq(rename(names[1], names[0]), 0);
+static void *evict_and_publish(void *context) {
+    churn *c = context;
+    const int parent = open(c->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_ge(parent, 0);
+    while (!atomic_load(&c->stop)) {
+        const char *name = strrchr(c->slot, '/') + 1;
+        ck_assert_int_eq(renameat(parent, name, parent, ".trash.0"), 0);
+        ck_assert_int_eq(slwi_remove_tree(slwi_os_real(), parent, ".trash.0"), 0);
+        ck_assert_int_eq(mkdirat(parent, ".tmp.next", 0700), 0);
+        const char *next = slt_path(c->parent, ".tmp.next", NULL);
+        slk_write_files(next, slk_fixture_files, 2);
+        slt_write_file(slt_path(next, "artifact_manifest.json", NULL), c->marker, c->marker_size, 0644);
+        ck_assert_int_eq(renameat(parent, ".tmp.next", parent, name), 0);
+        c->rounds++;
     }
+    close(parent);
     return NULL;
 }
 
-START_TEST(pitfall_20_a_slot_moved_while_it_is_judged_is_never_invalid) {
+START_TEST(pitfall_20_a_slot_evicted_while_it_is_judged_is_never_invalid) {
+    slk_use_memory();
     slk_world world;
     slk_world_make(&world, SLW_DOMAIN_DEFAULT);
     slk_publish(&world);
-    char slot[1024], away[1024];
-    snprintf(slot, sizeof slot, "%s", slk_slot(&world, world.key, world.spec));
-    snprintf(away, sizeof away, "%.*s/.trash.0", (int)(strrchr(slot, '/') - slot), slot);
-    const char *names[2] = {slot, away};
+    static churn c;
+    snprintf(c.slot, sizeof c.slot, "%s", slk_slot(&world, world.key, world.spec));
+    snprintf(c.parent, sizeof c.parent, "%.*s", (int)(strrchr(c.slot, '/') - c.slot), c.slot);
+    c.marker = slt_read_file(slk_marker(&world), &c.marker_size);
     slw_store *store = slk_open(&world);
-    pthread_t mover;
-    ck_assert_int_eq(pthread_create(&mover, NULL, rename_back_and_forth, names), 0);
+    pthread_t evictor;
+    ck_assert_int_eq(pthread_create(&evictor, NULL, evict_and_publish, &c), 0);
     int hits = 0, misses = 0;
     const uint64_t end = slwi_os_real()->now_ns(slwi_os_real()) + 3000000000u;
     while (slwi_os_real()->now_ns(slwi_os_real()) < end) {
@@ -165,10 +186,67 @@ START_TEST(pitfall_20_a_slot_moved_while_it_is_judged_is_never_invalid) {
         else
             misses++;
     }
-    atomic_store(&stop, 1);
-    ck_assert_int_eq(pthread_join(mover, NULL), 0);
-    ck_assert_int_gt(hits + misses, 50);
+    atomic_store(&c.stop, 1);
+    ck_assert_int_eq(pthread_join(evictor, NULL), 0);
+    ck_assert_int_gt(hits, 10);
+    ck_assert_int_gt(misses, 10);
+    ck_assert_int_gt(c.rounds, 10);
     slk_expect_verdict(&world, store, "HIT");
+    free(c.marker);
+    slw_store_close(&store);
+    slk_world_end(&world);
+}
+END_TEST
+
+/* The same, exactly between two calls of one look-up, for every pair of calls. */
+typedef struct interruption {
+    char slot[1024];
+    char trash[1024];
+    char saved[600];
+    uint64_t at;
+    uint64_t calls;
+    int again; /* 1: another publication follows at once */
+} interruption;
+
+static void evict_at(void *context, slt_call call, const char *path) {
+    interruption *i = context;
+    (void)path;
+    if (call > SLT_POLL_READABLE || ++i->calls != i->at) return;
+    ck_assert_int_eq(rename(i->slot, i->trash), 0);
+    ck_assert_int_eq(slwi_remove_tree(slwi_os_real(), AT_FDCWD, i->trash), 0);
+    if (i->again) slt_shell("cp -a '%s' '%s'", i->saved, i->slot);
+}
+
+START_TEST(pitfall_20_a_slot_evicted_between_two_calls_is_never_invalid) {
+    slk_use_memory();
+    slk_world world;
+    slk_world_make(&world, SLW_DOMAIN_DEFAULT);
+    slk_publish(&world);
+    static interruption i;
+    i.again = _i;
+    snprintf(i.slot, sizeof i.slot, "%s", slk_slot(&world, world.key, world.spec));
+    snprintf(i.trash, sizeof i.trash, "%.*s/.trash.0", (int)(strrchr(i.slot, '/') - i.slot), i.slot);
+    snprintf(i.saved, sizeof i.saved, "%s/saved", world.scratch);
+    slt_shell("cp -a '%s' '%s'", i.slot, i.saved);
+    slw_store *store = slk_open(&world);
+    slk_expect_verdict(&world, store, "HIT");
+    int hits = 0, misses = 0;
+    for (i.at = 1; i.calls + 1 >= i.at; i.at++) {
+        i.calls = 0;
+        slt_fault_os_install(NULL);
+        slt_fault_os_hook(evict_at, &i);
+        const char *verdict = slk_world_verdict(&world, store);
+        slt_fault_os_remove();
+        ck_assert_msg(strcmp(verdict, "HIT") == 0 || (!i.again && strcmp(verdict, "MISS") == 0), "%s before call %llu",
+                      verdict, (unsigned long long)i.at);
+        if (verdict[0] == 'H')
+            hits++;
+        else
+            misses++;
+        if (!slk_exists(i.slot)) slt_shell("cp -a '%s' '%s'", i.saved, i.slot);
+    }
+    ck_assert_int_gt(hits, 1);
+    if (!i.again) ck_assert_int_gt(misses, 10);
     slw_store_close(&store);
     slk_world_end(&world);
 }
@@ -455,7 +533,8 @@ int main(void) {
     tcase_add_test(bytes, pitfall_01_a_writer_in_place_reaches_no_bytes_that_were_handed_out);
     tcase_add_test(bytes, pitfall_01_the_payload_a_lookup_kept_is_what_was_judged);
     tcase_add_test(bytes, pitfall_03_a_build_that_is_not_confirmed_is_private);
-    tcase_add_test(bytes, pitfall_20_a_slot_moved_while_it_is_judged_is_never_invalid);
+    tcase_add_test(bytes, pitfall_20_a_slot_evicted_while_it_is_judged_is_never_invalid);
+    tcase_add_loop_test(bytes, pitfall_20_a_slot_evicted_between_two_calls_is_never_invalid, 0, 2);
     tcase_add_test(bytes, pitfall_20_another_slot_of_the_name_is_gone_not_invalid);
     tcase_add_test(bytes, pitfall_25_an_entry_outlives_its_store_key_and_spec);
     tcase_add_test(bytes, pitfall_28_ok_means_that_out_is_set_and_nothing_else_does);
