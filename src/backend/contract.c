@@ -70,7 +70,8 @@ static const char *put_text(char **cursor, const char *text) {
     return copy;
 }
 
-slw_code slwi_contract_copy(const slw_allocator *allocator, const slw_contract *from, slw_contract **out, slw_error *err) {
+slw_code slwi_contract_copy(const slw_allocator *allocator, const slw_contract *from, slw_contract **out,
+                            slw_error *err) {
     layout at = layout_of(from);
     char *block = slwi_alloc_zero(allocator, at.total);
     if (block == NULL) return slwi_fail_memory(err, at.total);
@@ -128,10 +129,14 @@ static int same_field(const void *a, const void *b, const slwi_field *field) {
         memcpy(&right_text, right, sizeof(right_text));
         return same_text(left_text, right_text);
     }
-    case SLWI_FIELD_U64: return memcmp(left, right, sizeof(uint64_t)) == 0;
-    case SLWI_FIELD_TRIPLE: return memcmp(left, right, 3 * sizeof(uint32_t)) == 0;
-    case SLWI_FIELD_LIST: return 1; /* compared item by item */
-    default: return memcmp(left, right, sizeof(uint32_t)) == 0;
+    case SLWI_FIELD_U64:
+        return memcmp(left, right, sizeof(uint64_t)) == 0;
+    case SLWI_FIELD_TRIPLE:
+        return memcmp(left, right, 3 * sizeof(uint32_t)) == 0;
+    case SLWI_FIELD_LIST:
+        return 1; /* compared item by item */
+    default:
+        return memcmp(left, right, sizeof(uint32_t)) == 0;
     }
 }
 
@@ -145,8 +150,8 @@ static const char *first_difference(const void *a, const void *b, const slwi_fie
 static slw_code mismatch(slw_error *err, const char *kernel, const char *field) {
     slwi_error_subject(err, field, strlen(field));
     if (kernel != NULL) slwi_error_kernel(err, kernel, NULL);
-    return slwi_fail(err, SLW_E_CONTRACT_MISMATCH, "CONTRACT_DIFFERS", "the binary and its metadata disagree on %s%s%s", field,
-                     kernel != NULL ? " of kernel " : "", kernel != NULL ? kernel : "");
+    return slwi_fail(err, SLW_E_CONTRACT_MISMATCH, "CONTRACT_DIFFERS", "the binary and its metadata disagree on %s%s%s",
+                     field, kernel != NULL ? " of kernel " : "", kernel != NULL ? kernel : "");
 }
 
 static slw_code compare_kernels(const slw_kernel_contract *stored, const slw_kernel_contract *derived, slw_error *err) {

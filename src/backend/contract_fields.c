@@ -2,9 +2,12 @@
 
 #include <string.h>
 
-#define PARAM(name, kind) {#name, kind, offsetof(slw_param, name)}
-#define KERNEL(name, kind) {#name, kind, offsetof(slw_kernel_contract, name)}
-#define CONTRACT(name, kind) {#name, kind, offsetof(slw_contract, name)}
+#define PARAM(name, kind)                                                                                              \
+    { #name, kind, offsetof(slw_param, name) }
+#define KERNEL(name, kind)                                                                                             \
+    { #name, kind, offsetof(slw_kernel_contract, name) }
+#define CONTRACT(name, kind)                                                                                           \
+    { #name, kind, offsetof(slw_contract, name) }
 
 const slwi_field slwi_param_fields[] = {
     PARAM(alignment_bytes, SLWI_FIELD_U32),
@@ -65,10 +68,14 @@ static const char *const role_names[] = {"caller", "global_scratch", "profile_sc
 
 static const char *const *names_of(slwi_field_kind kind) {
     switch (kind) {
-    case SLWI_FIELD_UNIT: return unit_names;
-    case SLWI_FIELD_KIND: return kind_names;
-    case SLWI_FIELD_ROLE: return role_names;
-    default: return NULL;
+    case SLWI_FIELD_UNIT:
+        return unit_names;
+    case SLWI_FIELD_KIND:
+        return kind_names;
+    case SLWI_FIELD_ROLE:
+        return role_names;
+    default:
+        return NULL;
     }
 }
 

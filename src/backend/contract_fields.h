@@ -5,8 +5,8 @@
 #include <slipway/contract.h>
 
 typedef enum slwi_field_kind {
-    SLWI_FIELD_TEXT,   /* const char *; never NULL */
-    SLWI_FIELD_NAME,   /* const char *; NULL is null */
+    SLWI_FIELD_TEXT, /* const char *; never NULL */
+    SLWI_FIELD_NAME, /* const char *; NULL is null */
     SLWI_FIELD_U32,
     SLWI_FIELD_U64,
     SLWI_FIELD_FLAG,   /* uint32_t, 0 or 1; a JSON bool */
@@ -41,6 +41,7 @@ extern const char *const slwi_needs_names[SLWI_NEEDS_COUNT]; /* bit 0, 1, 2 */
 #define SLWI_CONTRACT_TEXT_MAX 4096u
 
 /* A copy in one block of memory: the struct, the kernels, their parameters and all text. */
-slw_code slwi_contract_copy(const slw_allocator *allocator, const slw_contract *from, slw_contract **out, slw_error *err);
+slw_code slwi_contract_copy(const slw_allocator *allocator, const slw_contract *from, slw_contract **out,
+                            slw_error *err);
 
 #endif

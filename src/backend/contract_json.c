@@ -43,7 +43,9 @@ static void write_value(slwi_json_writer *writer, const void *at, slwi_field_kin
         memcpy(&wide, at, sizeof(wide));
         slwi_json_put_u64(writer, wide);
         return;
-    case SLWI_FIELD_FLAG: slwi_json_put_bool(writer, u32_at(at) != 0); return;
+    case SLWI_FIELD_FLAG:
+        slwi_json_put_bool(writer, u32_at(at) != 0);
+        return;
     case SLWI_FIELD_TRIPLE:
         slwi_json_array_begin(writer);
         for (size_t i = 0; i < 3; i++) slwi_json_put_u64(writer, u32_at((const char *)at + i * sizeof(uint32_t)));
@@ -51,9 +53,15 @@ static void write_value(slwi_json_writer *writer, const void *at, slwi_field_kin
         return;
     case SLWI_FIELD_UNIT:
     case SLWI_FIELD_KIND:
-    case SLWI_FIELD_ROLE: slwi_json_put_text(writer, slwi_enum_name(kind, u32_at(at))); return;
-    case SLWI_FIELD_NEEDS: write_needs(writer, u32_at(at)); return;
-    default: slwi_json_put_u64(writer, u32_at(at)); return;
+    case SLWI_FIELD_ROLE:
+        slwi_json_put_text(writer, slwi_enum_name(kind, u32_at(at)));
+        return;
+    case SLWI_FIELD_NEEDS:
+        write_needs(writer, u32_at(at));
+        return;
+    default:
+        slwi_json_put_u64(writer, u32_at(at));
+        return;
     }
 }
 
@@ -111,8 +119,8 @@ static slw_code too_many(slw_error *err, const char *field, size_t count, size_t
     return slwi_fail(err, SLW_E_INVALID_METADATA, "TOO_MANY", "the contract's %s has too many items", field);
 }
 
-/* Text without a NUL inside and of a bounded size; borrowed from the document. A lone surrogate is refused: it would stand in
-   memory as bytes that are written as three others. */
+/* Text without a NUL inside and of a bounded size; borrowed from the document. A lone surrogate is refused: it would
+   stand in memory as bytes that are written as three others. */
 static int read_text(const slwi_json *node, const char **out) {
     slw_bytes text;
     size_t at = 0;
@@ -155,12 +163,14 @@ static int read_number(const slwi_json *node, slwi_field_kind kind, uint32_t *ou
     int flag;
     int value;
     switch (kind) {
-    case SLWI_FIELD_U32: return slwi_json_u32(node, out);
+    case SLWI_FIELD_U32:
+        return slwi_json_u32(node, out);
     case SLWI_FIELD_FLAG:
         if (!slwi_json_bool(node, &flag)) return 0;
         *out = flag != 0;
         return 1;
-    case SLWI_FIELD_NEEDS: return read_needs(node, out);
+    case SLWI_FIELD_NEEDS:
+        return read_needs(node, out);
     default:
         if (!read_text(node, &name)) return 0;
         value = slwi_enum_value(kind, name);
@@ -199,8 +209,10 @@ static int read_value(const slwi_json *node, slwi_field_kind kind, void *at) {
 }
 
 /* All fields of the table but lists; every member must be known and every field there. */
-static slw_code read_fields(const slwi_json *object, const slwi_field *fields, const char *what, void *out, slw_error *err) {
-    if (object == NULL || slwi_json_kind(object) != SLWI_JSON_OBJECT) return bad(err, what, "BAD_VALUE", "is not an object");
+static slw_code read_fields(const slwi_json *object, const slwi_field *fields, const char *what, void *out,
+                            slw_error *err) {
+    if (object == NULL || slwi_json_kind(object) != SLWI_JSON_OBJECT)
+        return bad(err, what, "BAD_VALUE", "is not an object");
     size_t count = 0;
     for (const slwi_field *field = fields; field->name != NULL; field++, count++) {
         const slwi_json *node = slwi_json_get(object, field->name);
@@ -258,8 +270,8 @@ static slw_code count_params(const slwi_json *kernels, size_t *out, slw_error *e
     return SLW_OK;
 }
 
-static slw_code read_kernels(const slwi_json *list, slw_contract *draft, slw_kernel_contract *kernels, slw_param *params,
-                             slw_error *err) {
+static slw_code read_kernels(const slwi_json *list, slw_contract *draft, slw_kernel_contract *kernels,
+                             slw_param *params, slw_error *err) {
     for (uint32_t i = 0; i < draft->kernel_count; i++) {
         slw_code rc = read_kernel(slwi_json_item(list, i), &kernels[i], params, err);
         if (rc != SLW_OK) return rc;
@@ -273,7 +285,8 @@ static slw_code read_kernels(const slwi_json *list, slw_contract *draft, slw_ker
     return SLW_OK;
 }
 
-slw_code slwi_contract_read(const slw_allocator *allocator, const slwi_json *object, slw_contract **out, slw_error *err) {
+slw_code slwi_contract_read(const slw_allocator *allocator, const slwi_json *object, slw_contract **out,
+                            slw_error *err) {
     slw_contract draft;
     memset(&draft, 0, sizeof(draft));
     slw_code rc = read_fields(object, slwi_contract_fields, "contract", &draft, err);

@@ -8,23 +8,32 @@
 #include "fail.h"
 #include "reader.h"
 
-#define HEADER_BYTES 64u
+#define HEADER_BYTES         64u
 #define SECTION_HEADER_BYTES 64u
 #define SEGMENT_HEADER_BYTES 56u
-#define SYMBOL_BYTES 24u
-#define DYNAMIC_BYTES 16u
-#define INDEX_IN_SECTION_0 0xffffu /* SHN_XINDEX and PN_XNUM: the real number did not fit the header */
+#define SYMBOL_BYTES         24u
+#define DYNAMIC_BYTES        16u
+#define INDEX_IN_SECTION_0   0xffffu /* SHN_XINDEX and PN_XNUM: the real number did not fit the header */
 
 const char *slwi_elf_machine_name(uint16_t machine, char buffer[24]) {
     switch (machine) {
-    case SLWI_EM_386: return "i386";
-    case SLWI_EM_ARM: return "arm";
-    case SLWI_EM_X86_64: return "x86_64";
-    case SLWI_EM_AARCH64: return "aarch64";
-    case SLWI_EM_CUDA: return "cuda";
-    case SLWI_EM_AMDGPU: return "amdgpu";
-    case SLWI_EM_RISCV: return "riscv64";
-    default: (void)snprintf(buffer, 24, "machine %u", (unsigned)machine); return buffer;
+    case SLWI_EM_386:
+        return "i386";
+    case SLWI_EM_ARM:
+        return "arm";
+    case SLWI_EM_X86_64:
+        return "x86_64";
+    case SLWI_EM_AARCH64:
+        return "aarch64";
+    case SLWI_EM_CUDA:
+        return "cuda";
+    case SLWI_EM_AMDGPU:
+        return "amdgpu";
+    case SLWI_EM_RISCV:
+        return "riscv64";
+    default:
+        (void)snprintf(buffer, 24, "machine %u", (unsigned)machine);
+        return buffer;
     }
 }
 
@@ -74,8 +83,8 @@ static uint64_t u64(slw_bytes bytes, uint64_t offset) {
     return value;
 }
 
-static slw_code check_table(const slwi_elf *elf, uint64_t offset, uint64_t count, uint64_t entry_bytes, const char *what,
-                            slw_error *err) {
+static slw_code check_table(const slwi_elf *elf, uint64_t offset, uint64_t count, uint64_t entry_bytes,
+                            const char *what, slw_error *err) {
     slw_bytes table;
     if (count == 0) return SLW_OK;
     if (offset < HEADER_BYTES) return slwi_elf_bad(elf, err, "BAD_HEADER", offset, what);
@@ -92,7 +101,8 @@ static slw_code read_counts(slwi_elf *elf, uint32_t *names_index, slw_error *err
     uint64_t sections = u16(file, 60);
     uint64_t segments = u16(file, 56);
     uint64_t names = u16(file, 62);
-    int extended = elf->section_offset != 0 && (sections == 0 || segments == INDEX_IN_SECTION_0 || names == INDEX_IN_SECTION_0);
+    int extended =
+        elf->section_offset != 0 && (sections == 0 || segments == INDEX_IN_SECTION_0 || names == INDEX_IN_SECTION_0);
     if (elf->section_offset == 0) {
         sections = 0;
         names = 0;
@@ -103,7 +113,8 @@ static slw_code read_counts(slwi_elf *elf, uint32_t *names_index, slw_error *err
         return slwi_elf_bad(elf, err, "BAD_HEADER", 54, "program headers have a size they cannot have");
     }
     if (extended) {
-        slw_code rc = check_table(elf, elf->section_offset, 1, SECTION_HEADER_BYTES, "the section headers end early", err);
+        slw_code rc =
+            check_table(elf, elf->section_offset, 1, SECTION_HEADER_BYTES, "the section headers end early", err);
         if (rc != SLW_OK) return rc;
         if (sections == 0) sections = u64(file, elf->section_offset + 32);
         if (names == INDEX_IN_SECTION_0) names = u32(file, elf->section_offset + 40);
@@ -165,7 +176,8 @@ static slw_code read_segment(const slwi_elf *elf, uint32_t index, slwi_elf_segme
         return slwi_elf_bad(elf, err, "TRUNCATED", end, "a segment ends past the end of the file");
     }
     uint64_t end;
-    if (segment.type == SLWI_PT_LOAD && (file_size > segment.memory_size || slwi_add_u64(segment.address, segment.memory_size, &end))) {
+    if (segment.type == SLWI_PT_LOAD &&
+        (file_size > segment.memory_size || slwi_add_u64(segment.address, segment.memory_size, &end))) {
         return slwi_elf_bad(elf, err, "BAD_SEGMENT", at, "a segment has sizes it cannot have");
     }
     *out = segment;
@@ -211,9 +223,11 @@ slw_code slwi_elf_open(slw_bytes file, const char *name, slwi_elf *out, slw_erro
     uint32_t names_index = 0;
     rc = read_counts(&elf, &names_index, err);
     if (rc != SLW_OK) return rc;
-    rc = check_table(&elf, elf.section_offset, elf.section_count, SECTION_HEADER_BYTES, "the section headers end early", err);
+    rc = check_table(&elf, elf.section_offset, elf.section_count, SECTION_HEADER_BYTES, "the section headers end early",
+                     err);
     if (rc != SLW_OK) return rc;
-    rc = check_table(&elf, elf.segment_offset, elf.segment_count, SEGMENT_HEADER_BYTES, "the program headers end early", err);
+    rc = check_table(&elf, elf.segment_offset, elf.segment_count, SEGMENT_HEADER_BYTES, "the program headers end early",
+                     err);
     if (rc != SLW_OK) return rc;
     rc = check_extents(&elf, names_index, err);
     if (rc != SLW_OK) return rc;
@@ -238,7 +252,7 @@ slw_code slwi_elf_segment_at(const slwi_elf *elf, uint32_t index, slwi_elf_segme
 slw_code slwi_elf_section_named(const slwi_elf *elf, const char *name, slwi_elf_section *out, slw_error *err) {
     size_t size = strlen(name);
     for (uint32_t i = 0; i < elf->section_count; i++) {
-        slwi_elf_section section;
+        slwi_elf_section section = {0};
         slw_code rc = read_section(elf, i, &section, err);
         if (rc != SLW_OK) return rc;
         if (section.type != 0 && section.name.size == size && memcmp(section.name.data, name, size) == 0) {
@@ -288,7 +302,7 @@ int slwi_elf_dynamic_at(slw_bytes dynamic, uint64_t index, uint64_t *tag, uint64
 
 int slwi_elf_bytes_at_address(const slwi_elf *elf, uint64_t address, slw_bytes *out) {
     for (uint32_t i = 0; i < elf->segment_count; i++) {
-        slwi_elf_segment segment;
+        slwi_elf_segment segment = {0};
         if (read_segment(elf, i, &segment, NULL) != SLW_OK) return 0;
         if (segment.type != SLWI_PT_LOAD || address < segment.address) continue;
         uint64_t into = address - segment.address;

@@ -1,5 +1,6 @@
-/* ELF64 little-endian files as bounded views. Nothing is trusted: every header, section and segment that is handed out lies
- * inside the file. Numbers of the format are spelled here, not taken from <elf.h>: other platforms have none. */
+/* ELF64 little-endian files as bounded views. Nothing is trusted: every header, section and segment that is handed
+ * out lies inside the file. Numbers of the format are spelled here, not taken from <elf.h>: other platforms have
+ * none. */
 #ifndef SLWI_ELF_VIEW_H
 #define SLWI_ELF_VIEW_H
 
@@ -7,22 +8,22 @@
 
 #define SLWI_ET_DYN 3u
 
-#define SLWI_EM_386 3u
-#define SLWI_EM_ARM 40u
-#define SLWI_EM_X86_64 62u
+#define SLWI_EM_386     3u
+#define SLWI_EM_ARM     40u
+#define SLWI_EM_X86_64  62u
 #define SLWI_EM_AARCH64 183u
-#define SLWI_EM_CUDA 190u
-#define SLWI_EM_AMDGPU 224u
-#define SLWI_EM_RISCV 243u
+#define SLWI_EM_CUDA    190u
+#define SLWI_EM_AMDGPU  224u
+#define SLWI_EM_RISCV   243u
 
 #define SLWI_SHT_PROGBITS 1u
-#define SLWI_SHT_NOBITS 8u
-#define SLWI_SHT_DYNSYM 11u
+#define SLWI_SHT_NOBITS   8u
+#define SLWI_SHT_DYNSYM   11u
 
 #define SLWI_SHF_ALLOC 2u
 
-#define SLWI_PF_X 1u
-#define SLWI_PT_LOAD 1u
+#define SLWI_PF_X       1u
+#define SLWI_PT_LOAD    1u
 #define SLWI_PT_DYNAMIC 2u
 
 /* Names of sections are at most this long: mangled kernel names stand in them. */
@@ -42,7 +43,7 @@ typedef struct slwi_elf {
 } slwi_elf;
 
 typedef struct slwi_elf_section {
-    slw_bytes name; /* without the NUL */
+    slw_bytes name;  /* without the NUL */
     slw_bytes bytes; /* empty for SHT_NOBITS */
     uint32_t type, link, info;
     uint64_t flags, address, offset, size, alignment, entry_size;
@@ -67,9 +68,9 @@ const char *slwi_elf_machine_name(uint16_t machine, char buffer[24]);
 /* 1 when the file starts as an ELF64 little-endian header; its type and machine. Looks no further. */
 int slwi_elf_peek(slw_bytes file, uint16_t *type, uint16_t *machine);
 
-/* Checks the header, both tables and the extent of every section and segment. INVALID_BINARY with reason TRUNCATED (and the
-   offset that is past the end), NOT_ELF, BAD_HEADER, BAD_SECTION, BAD_SEGMENT; LIMIT. `name` may be NULL and must outlive the
-   view. */
+/* Checks the header, both tables and the extent of every section and segment. INVALID_BINARY with reason TRUNCATED
+   (and the offset that is past the end), NOT_ELF, BAD_HEADER, BAD_SECTION, BAD_SEGMENT; LIMIT. `name` may be NULL and
+   must outlive the view. */
 slw_code slwi_elf_open(slw_bytes file, const char *name, slwi_elf *out, slw_error *err);
 
 /* Both give INVALID_BINARY for an index past the end or anything else that does not fit. */
@@ -82,14 +83,15 @@ slw_code slwi_elf_section_named(const slwi_elf *elf, const char *name, slwi_elf_
 /* Entry `index` of a symbol table section: 1, or 0 past the end. */
 int slwi_elf_symbol_at(const slwi_elf_section *symbols, uint64_t index, slwi_elf_symbol *out);
 
-/* A NUL-terminated string of at most `longest` bytes; 0 where it does not end within them. Unlike slwi_read_string its cost is
-   bounded, so that a table of names that all run to the end of a large file cannot take quadratic time. */
+/* A NUL-terminated string of at most `longest` bytes; 0 where it does not end within them. Unlike slwi_read_string
+   its cost is bounded, so that a table of names that all run to the end of a large file cannot take quadratic time. */
 int slwi_elf_string(slw_bytes strings, uint64_t offset, size_t longest, slw_bytes *out);
 
 /* One (tag, value) of a dynamic segment: 1, or 0 past the end. */
 int slwi_elf_dynamic_at(slw_bytes dynamic, uint64_t index, uint64_t *tag, uint64_t *value);
 
-/* The file bytes from an address of the loaded image to the end of its segment's file part: 1, or 0 where nothing is. */
+/* The file bytes from an address of the loaded image to the end of its segment's file part: 1, or 0 where nothing is.
+   */
 int slwi_elf_bytes_at_address(const slwi_elf *elf, uint64_t address, slw_bytes *out);
 
 /* INVALID_BINARY about this file, with its name as path. */

@@ -95,7 +95,8 @@ static int value_of(slw_bytes line, const char *name, slw_bytes *value) {
 static int read_head(lines *text, slwi_host_answer *answer, slw_digest *proof) {
     slw_bytes line;
     slw_bytes value;
-    if (!next_line(text, &line) || line.size != strlen(FIRST_LINE) || memcmp(line.data, FIRST_LINE, line.size) != 0) return 0;
+    if (!next_line(text, &line) || line.size != strlen(FIRST_LINE) || memcmp(line.data, FIRST_LINE, line.size) != 0)
+        return 0;
     if (!next_line(text, &line) || !value_of(line, "proof", &value)) return 0;
     if (slw_digest_parse(value.data, value.size, proof, NULL) != SLW_OK) return 0;
     if (!next_line(text, &line) || !value_of(line, "family", &value)) return 0;
@@ -136,7 +137,8 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*left, *right);
 }
 
-slw_code slwi_host_listing_digest(const slw_allocator *allocator, const char *directory, slw_digest *out, slw_error *err) {
+slw_code slwi_host_listing_digest(const slw_allocator *allocator, const char *directory, slw_digest *out,
+                                  slw_error *err) {
     const slwi_os *os = slwi_os_get();
     slwi_host_list names;
     slwi_buffer text;
@@ -155,7 +157,7 @@ slw_code slwi_host_listing_digest(const slw_allocator *allocator, const char *di
         (void)os->close(os, fd);
     }
     slwi_buffer_append_text(&text, status < 0 ? "unreadable\n" : "names\n");
-    if (names.count != 0) slwi_heap_sort(names.items, names.count, sizeof(*names.items), by_text);
+    if (names.count != 0) slwi_heap_sort(names.items, names.count, sizeof(void *), by_text);
     for (size_t i = 0; i < names.count; i++) {
         slwi_buffer_append(&text, names.items[i], strlen(names.items[i]) + 1); /* with the NUL: no name holds one */
     }

@@ -1,5 +1,5 @@
-/* What a compiler driver answered about itself: gathered once by starting it (host_discover.c), remembered as text, and good
- * only as long as every file it names has its digest and every place it found empty is still empty. */
+/* What a compiler driver answered about itself: gathered once by starting it (host_discover.c), remembered as text,
+ * and good only as long as every file it names has its digest and every place it found empty is still empty. */
 #ifndef SLWI_HOST_ANSWER_H
 #define SLWI_HOST_ANSWER_H
 
@@ -25,7 +25,7 @@ typedef enum slwi_host_fact {
 
 typedef struct slwi_host_answer {
     slwi_host_family family;
-    slwi_host_list text;                   /* [0] the version line, [1] the target triple */
+    slwi_host_list text; /* [0] the version line, [1] the target triple */
     slwi_host_list facts[SLWI_FACT_COUNT];
 } slwi_host_answer;
 
@@ -43,14 +43,15 @@ int slwi_host_answer_write(const slwi_host_answer *answer, const slw_digest *pro
 int slwi_host_answer_read(slw_bytes text, slwi_host_answer *answer, slw_digest *proof);
 
 /* The digest of a directory's names, sorted; a directory that cannot be read has one of its own. */
-slw_code slwi_host_listing_digest(const slw_allocator *allocator, const char *directory, slw_digest *out, slw_error *err);
+slw_code slwi_host_listing_digest(const slw_allocator *allocator, const char *directory, slw_digest *out,
+                                  slw_error *err);
 /* Adds a listing fact with the digest of now. */
 slw_code slwi_host_answer_watch(slwi_host_answer *answer, const char *directory, slw_error *err);
 
 /* 1 when what must be absent is absent and every listing is as it was. Starts nothing. */
 int slwi_host_answer_holds(const slwi_host_answer *answer, const slw_allocator *allocator);
-/* One digest over the content of every file the answer names (and of the driver), by memo or by reading. MISS when one cannot
-   be read. */
+/* One digest over the content of every file the answer names (and of the driver), by memo or by reading. MISS when
+   one cannot be read. */
 slw_code slwi_host_answer_proof(const slwi_host_answer *answer, const char *driver, const slw_allocator *allocator,
                                 slw_memo *memo, slw_digest *out, slw_error *err);
 

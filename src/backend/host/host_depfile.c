@@ -73,7 +73,8 @@ int slwi_host_depfile_parse(slw_bytes text, slwi_host_list *out) {
         at = read_word(at, end, word, &size);
         if (at == NULL) return 0;
         if (!in_rule) {
-            /* Targets up to the one that ends with a colon. -MP makes targets of headers; they are listed above as well. */
+            /* Targets up to the one that ends with a colon. -MP makes targets of headers; they are listed above as
+               well. */
             if (size != 0 && word[size - 1] == ':') in_rule = 1;
             continue;
         }

@@ -17,9 +17,9 @@ typedef struct discovery {
     const slwi_host_toolchain *toolchain;
     slw_cancel *cancel;
     slwi_host_answer *answer;
-    slwi_buffer output;      /* of the last probe */
-    slwi_host_list programs; /* where the driver looks for its programs, in order */
-    slwi_host_list configs;  /* where clang looks for configuration files */
+    slwi_buffer output;                /* of the last probe */
+    slwi_host_list programs;           /* where the driver looks for its programs, in order */
+    slwi_host_list configs;            /* where clang looks for configuration files */
     char compiler[SLWI_HOST_PATH_MAX]; /* cc1, or clang itself */
     char linker[SLWI_HOST_PATH_MAX];   /* what the driver starts to link */
     slw_error *err;
@@ -97,7 +97,8 @@ static slw_code probe(discovery *d, const char *const *arguments, const char *co
     for (size_t i = 0; arguments[i] != NULL; i++) slwi_host_list_add(&list, arguments[i]);
     for (size_t i = 0; more != NULL && more[i] != NULL; i++) slwi_host_list_add(&list, more[i]);
     slwi_buffer_clear(&d->output);
-    slwi_host_run run = {&list, "/", "/tmp", slwi_deadline_ns(PROBE_TIMEOUT_NS, PROBE_TIMEOUT_NS), d->cancel, &d->output};
+    slwi_host_run run = {&list,     "/",       "/tmp", slwi_deadline_ns(PROBE_TIMEOUT_NS, PROBE_TIMEOUT_NS),
+                         d->cancel, &d->output};
     int status = 0;
     slw_code rc = slwi_host_list_status(&list, d->err);
     if (rc == SLW_OK) rc = slwi_host_run_driver(d->toolchain, &run, &status, d->err);
@@ -106,8 +107,8 @@ static slw_code probe(discovery *d, const char *const *arguments, const char *co
     if (rc == SLW_OK && status != 0) {
         slwi_error_path(d->err, d->toolchain->driver);
         slwi_error_diagnostics(d->err, d->output.data != NULL ? d->output.data : "", d->output.size);
-        rc = slwi_fail(d->err, SLW_E_UNSUPPORTED, "UNKNOWN_COMPILER", "the compiler did not answer \"%s\" (exit status %d)",
-                       arguments[0], status);
+        rc = slwi_fail(d->err, SLW_E_UNSUPPORTED, "UNKNOWN_COMPILER",
+                       "the compiler did not answer \"%s\" (exit status %d)", arguments[0], status);
     }
     slwi_host_list_free(&list);
     return rc;
@@ -209,8 +210,8 @@ static slw_code ask_preprocessor(discovery *d) {
     if (!slwi_host_triple_fits(triple)) {
         slwi_error_path(d->err, d->toolchain->driver);
         slwi_error_subject(d->err, triple, strlen(triple));
-        return slwi_fail(d->err, SLW_E_UNSUPPORTED, "TARGET", "the compiler compiles for %s, this process is %s", triple,
-                         slwi_host_target());
+        return slwi_fail(d->err, SLW_E_UNSUPPORTED, "TARGET", "the compiler compiles for %s, this process is %s",
+                         triple, slwi_host_target());
     }
     fact(d, SLWI_FACT_PROGRAM, d->compiler);
     return slwi_host_answer_status(d->answer, d->err);
@@ -220,8 +221,23 @@ static slw_code ask_preprocessor(discovery *d) {
 
 /* Options of the linker whose next word is a value. */
 static const char *const with_value[] = {
-    "-m", "-o", "-z", "-e", "-u", "-h", "-y", "-rpath", "-soname", "-dynamic-linker", "--dynamic-linker", "-defsym",
-    "--defsym", "-init", "-fini", "-rpath-link", NULL,
+    "-m",
+    "-o",
+    "-z",
+    "-e",
+    "-u",
+    "-h",
+    "-y",
+    "-rpath",
+    "-soname",
+    "-dynamic-linker",
+    "--dynamic-linker",
+    "-defsym",
+    "--defsym",
+    "-init",
+    "-fini",
+    "-rpath-link",
+    NULL,
 };
 
 static int takes_value(const char *word) {
@@ -263,7 +279,8 @@ static slw_code read_link(discovery *d) {
     slw_bytes line;
     slw_bytes command = {"", 0};
     while (next_line(&c, &line)) {
-        if (line.size > 2 && ((const char *)line.data)[0] == ' ' && memchr(line.data, '/', line.size) != NULL) command = line;
+        if (line.size > 2 && ((const char *)line.data)[0] == ' ' && memchr(line.data, '/', line.size) != NULL)
+            command = line;
     }
     slwi_host_list words;
     slwi_host_list_init(&words, &d->toolchain->allocator);

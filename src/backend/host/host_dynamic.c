@@ -8,33 +8,43 @@
 #include "host_target.h"
 #include "memory.h"
 
-#define DT_NULL_ 0u
-#define DT_NEEDED_ 1u
-#define DT_STRTAB_ 5u
-#define DT_SYMTAB_ 6u
-#define DT_STRSZ_ 10u
-#define DT_RPATH_ 15u
-#define DT_RUNPATH_ 29u
-#define DT_CONFIG_ 0x6ffffefau
-#define DT_DEPAUDIT_ 0x6ffffefbu
-#define DT_AUDIT_ 0x6ffffefcu
+#define DT_NULL_      0u
+#define DT_NEEDED_    1u
+#define DT_STRTAB_    5u
+#define DT_SYMTAB_    6u
+#define DT_STRSZ_     10u
+#define DT_RPATH_     15u
+#define DT_RUNPATH_   29u
+#define DT_CONFIG_    0x6ffffefau
+#define DT_DEPAUDIT_  0x6ffffefbu
+#define DT_AUDIT_     0x6ffffefcu
 #define DT_AUXILIARY_ 0x7ffffffdu
-#define DT_FILTER_ 0x7fffffffu
+#define DT_FILTER_    0x7fffffffu
 
-#define STT_FUNC_ 2u
-#define STB_GLOBAL_ 1u
-#define STB_WEAK_ 2u
-#define STV_DEFAULT_ 0u
-#define STV_PROTECTED_ 3u
+#define STT_FUNC_              2u
+#define STB_GLOBAL_            1u
+#define STB_WEAK_              2u
+#define STV_DEFAULT_           0u
+#define STV_PROTECTED_         3u
 #define FIRST_RESERVED_SECTION 0xff00u
 
 #define LIBRARY_NAME_MAX 255u
 
-/* The C library in its parts, the compiler's support library, the loader: what every process of this kind has anyway. */
+/* The C library in its parts, the compiler's support library, the loader: what every process of this kind has anyway.
+   */
 static const char *const glibc_libraries[] = {
-    "libc.so.6",      "libm.so.6",       "libmvec.so.1",   "libpthread.so.0",           "libdl.so.2",
-    "librt.so.1",     "libgcc_s.so.1",   "libatomic.so.1", "ld-linux-x86-64.so.2",      "ld-linux-aarch64.so.1",
-    "ld-linux-riscv64-lp64d.so.1", NULL,
+    "libc.so.6",
+    "libm.so.6",
+    "libmvec.so.1",
+    "libpthread.so.0",
+    "libdl.so.2",
+    "librt.so.1",
+    "libgcc_s.so.1",
+    "libatomic.so.1",
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+    "ld-linux-riscv64-lp64d.so.1",
+    NULL,
 };
 
 /* 1: glibc's, 2: musl's, 3: of both, 0: not on the list. */
@@ -78,7 +88,8 @@ static slw_code find_segments(dynamic *d) {
         if (rc != SLW_OK) return rc;
         if (segment.type == SLWI_PT_LOAD) {
             if (segment.address < loaded_end) {
-                return slwi_elf_bad(d->elf, d->err, "BAD_SEGMENT", segment.offset, "segments overlap or are out of order");
+                return slwi_elf_bad(d->elf, d->err, "BAD_SEGMENT", segment.offset,
+                                    "segments overlap or are out of order");
             }
             loaded_end = segment.address + segment.memory_size;
             loads++;
@@ -103,7 +114,8 @@ static slw_code read_places(dynamic *d) {
     uint64_t tag;
     uint64_t value;
     for (uint64_t i = 0;; i++) {
-        if (!slwi_elf_dynamic_at(d->entries, i, &tag, &value)) return bad_dynamic(d, "the dynamic section does not end");
+        if (!slwi_elf_dynamic_at(d->entries, i, &tag, &value))
+            return bad_dynamic(d, "the dynamic section does not end");
         if (tag == DT_NULL_) break;
         if (tag == DT_STRTAB_) d->strings_address = value;
         if (tag == DT_STRSZ_) d->strings_size = value;
@@ -118,7 +130,8 @@ static slw_code read_places(dynamic *d) {
 
 static slw_code check_library(const dynamic *d, uint64_t offset) {
     slw_bytes name;
-    if (!slwi_elf_string(d->strings, offset, LIBRARY_NAME_MAX, &name)) return bad_dynamic(d, "a library's name does not end");
+    if (!slwi_elf_string(d->strings, offset, LIBRARY_NAME_MAX, &name))
+        return bad_dynamic(d, "a library's name does not end");
     const char *text = name.data; /* the NUL was seen */
     int family = library_family(text);
     if (family == 0) {
@@ -141,10 +154,13 @@ static slw_code check_entries(const dynamic *d) {
     for (uint64_t i = 0; slwi_elf_dynamic_at(d->entries, i, &tag, &value) && tag != DT_NULL_; i++) {
         slw_code rc = SLW_OK;
         switch (tag) {
-        case DT_NEEDED_: rc = check_library(d, value); break;
+        case DT_NEEDED_:
+            rc = check_library(d, value);
+            break;
         case DT_RPATH_:
         case DT_RUNPATH_:
-            rc = slwi_elf_bad(d->elf, d->err, "SEARCH_PATH", d->offset, "the binary has a library search path (RPATH or RUNPATH)");
+            rc = slwi_elf_bad(d->elf, d->err, "SEARCH_PATH", d->offset,
+                              "the binary has a library search path (RPATH or RUNPATH)");
             break;
         case DT_CONFIG_:
         case DT_DEPAUDIT_:
@@ -153,7 +169,8 @@ static slw_code check_entries(const dynamic *d) {
         case DT_FILTER_:
             rc = slwi_elf_bad(d->elf, d->err, "LIBRARY", d->offset, "the binary names an audit or filter library");
             break;
-        default: break;
+        default:
+            break;
         }
         if (rc != SLW_OK) return rc;
     }
@@ -204,8 +221,8 @@ static const slw_kernel_contract *find_kernel(const slw_kernel_contract *kernels
 }
 
 /* One pass over the symbols; `found` has a byte for each kernel. */
-static void mark_functions(const dynamic *d, const slwi_elf_section *symbols, const slw_kernel_contract *kernels, uint32_t count,
-                           uint8_t *found) {
+static void mark_functions(const dynamic *d, const slwi_elf_section *symbols, const slw_kernel_contract *kernels,
+                           uint32_t count, uint8_t *found) {
     slwi_elf_symbol symbol;
     for (uint64_t i = 0; slwi_elf_symbol_at(symbols, i, &symbol); i++) {
         slw_bytes name;
@@ -218,7 +235,7 @@ static void mark_functions(const dynamic *d, const slwi_elf_section *symbols, co
 
 static slw_code check_functions(const dynamic *d, const slw_kernel_contract *kernels, uint32_t count,
                                 const slw_allocator *allocator) {
-    slwi_elf_section symbols;
+    slwi_elf_section symbols = {0};
     slw_code rc = find_symbols(d, &symbols);
     if (rc != SLW_OK) return rc;
     uint8_t *found = slwi_alloc_zero(allocator, count);
@@ -229,7 +246,8 @@ static slw_code check_functions(const dynamic *d, const slw_kernel_contract *ker
     slwi_free(allocator, found);
     if (missing == count) return SLW_OK;
     slwi_error_kernel(d->err, kernels[missing].name, NULL);
-    return slwi_elf_bad(d->elf, d->err, "NO_ENTRY", symbols.offset, "a kernel's function is not defined or not exported");
+    return slwi_elf_bad(d->elf, d->err, "NO_ENTRY", symbols.offset,
+                        "a kernel's function is not defined or not exported");
 }
 
 slw_code slwi_host_check_dynamic(const slwi_elf *elf, const slw_kernel_contract *kernels, uint32_t kernel_count,

@@ -6,8 +6,9 @@
 
 #include "elf_view.h"
 
-/* `kernels` are sorted by name. Every kernel is a defined, exported function inside an executable segment; no library search
-   path, no library outside the short list, of the C library of this process. Codes: see slwi_host_read_contract. */
+/* `kernels` are sorted by name. Every kernel is a defined, exported function inside an executable segment; no library
+   search path, no library outside the short list, of the C library of this process. Codes: see
+   slwi_host_read_contract. */
 slw_code slwi_host_check_dynamic(const slwi_elf *elf, const slw_kernel_contract *kernels, uint32_t kernel_count,
                                  const slw_allocator *allocator, slw_error *err);
 

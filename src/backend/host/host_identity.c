@@ -9,18 +9,19 @@
 #include "host_target.h"
 #include "host_toolchain.h"
 
-#define BACKEND "backend"
-#define COMPILER "compiler"
-#define LIBRARIES "libraries"
+#define BACKEND     "backend"
+#define COMPILER    "compiler"
+#define LIBRARIES   "libraries"
 #define ENVIRONMENT "environment"
 
 /* Adds the digest of a list, each item ended by a NUL so that joining cannot make two lists equal. */
-static slw_code add_list(slw_identity *identity, const char *component, const char *name, const slw_allocator *allocator,
-                         const char *const *items, slw_error *err) {
+static slw_code add_list(slw_identity *identity, const char *component, const char *name,
+                         const slw_allocator *allocator, const char *const *items, slw_error *err) {
     slwi_buffer text;
     slw_digest digest;
     slwi_buffer_init(&text, allocator, SIZE_MAX);
-    for (size_t i = 0; items != NULL && items[i] != NULL; i++) slwi_buffer_append(&text, items[i], strlen(items[i]) + 1);
+    for (size_t i = 0; items != NULL && items[i] != NULL; i++)
+        slwi_buffer_append(&text, items[i], strlen(items[i]) + 1);
     slw_code rc = slwi_buffer_status(&text, err);
     if (rc == SLW_OK) {
         slw_sha256((slw_bytes){text.data != NULL ? text.data : "", text.size}, &digest);
@@ -39,7 +40,8 @@ static slw_code add_facts(slw_identity *identity, const char *component, const c
 static slw_code header_digest(const slw_allocator *allocator, slw_digest *out, slw_error *err) {
     slwi_buffer text;
     slwi_buffer_init(&text, allocator, SIZE_MAX);
-    for (size_t i = 0; slwi_host_kernel_lines[i] != NULL; i++) slwi_buffer_append_text(&text, slwi_host_kernel_lines[i]);
+    for (size_t i = 0; slwi_host_kernel_lines[i] != NULL; i++)
+        slwi_buffer_append_text(&text, slwi_host_kernel_lines[i]);
     slw_code rc = slwi_buffer_status(&text, err);
     if (rc == SLW_OK) slw_sha256((slw_bytes){text.data, text.size}, out);
     slwi_buffer_free(&text);
@@ -61,7 +63,8 @@ static slw_code add_backend(const slwi_host_toolchain *toolchain, slw_identity *
     if (rc == SLW_OK) {
         rc = add_list(identity, BACKEND, "compile_before", &toolchain->allocator, slwi_host_compile_before, err);
     }
-    if (rc == SLW_OK) rc = add_list(identity, BACKEND, "compile_after", &toolchain->allocator, slwi_host_compile_after, err);
+    if (rc == SLW_OK)
+        rc = add_list(identity, BACKEND, "compile_after", &toolchain->allocator, slwi_host_compile_after, err);
     if (rc == SLW_OK) rc = add_list(identity, BACKEND, "link", &toolchain->allocator, slwi_host_link_arguments, err);
     return rc == SLW_OK ? slw_identity_prove(identity, BACKEND, err) : rc;
 }
@@ -86,15 +89,16 @@ static slw_code add_compiler(const slwi_host_toolchain *toolchain, slw_identity 
     return rc == SLW_OK ? slw_identity_prove(identity, COMPILER, err) : rc;
 }
 
-/* 1 when the tree of another root holds this one: /usr/include/x86_64-linux-gnu is not read twice. By text, so that only what
-   certainly is the same is left out; the order of the roots is in the component by itself. */
+/* 1 when the tree of another root holds this one: /usr/include/x86_64-linux-gnu is not read twice. By text, so that
+   only what certainly is the same is left out; the order of the roots is in the component by itself. */
 static int is_enclosed(const slwi_host_list *roots, size_t index) {
     char inner[SLWI_HOST_PATH_MAX];
     char outer[SLWI_HOST_PATH_MAX];
     const char *rest;
     if (strstr(roots->items[index], "..") != NULL || !slwi_host_normalize(inner, roots->items[index])) return 0;
     for (size_t i = 0; i < roots->count; i++) {
-        if (i == index || strstr(roots->items[i], "..") != NULL || !slwi_host_normalize(outer, roots->items[i])) continue;
+        if (i == index || strstr(roots->items[i], "..") != NULL || !slwi_host_normalize(outer, roots->items[i]))
+            continue;
         if (slwi_host_below(inner, outer, &rest) && rest[0] != '\0' && slwi_host_tree_has(rest)) return 1;
     }
     return 0;

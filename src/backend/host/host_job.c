@@ -47,7 +47,8 @@ static slw_code take_roots(slwi_host_job *job, const slw_source *source, slw_err
 static slw_code check_target(const char *target, slw_error *err) {
     if (target == NULL || strcmp(target, "host") == 0 || strcmp(target, slwi_host_target()) == 0) return SLW_OK;
     slwi_error_subject(err, target, strlen(target));
-    return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "TARGET", "host kernels are compiled for %s only", slwi_host_target());
+    return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "TARGET", "host kernels are compiled for %s only",
+                     slwi_host_target());
 }
 
 /* The bytes are read once, here: what is in the key is what is used. */
@@ -62,7 +63,8 @@ static slw_code take_override(slwi_host_job *job, const slw_compile_options *opt
     }
     if (job->override_stage < 0) {
         slwi_error_subject(err, options->override_stage, strlen(options->override_stage));
-        return slwi_fail(err, SLW_E_USAGE, "BAD_STAGE", "there is no stage \"%.100s\"; the stages are object and shared_object",
+        return slwi_fail(err, SLW_E_USAGE, "BAD_STAGE",
+                         "there is no stage \"%.100s\"; the stages are object and shared_object",
                          options->override_stage);
     }
     return slwi_read_file(options->override_path, &job->override_bytes, err);
@@ -70,7 +72,8 @@ static slw_code take_override(slwi_host_job *job, const slw_compile_options *opt
 
 static slw_code take_options(slwi_host_job *job, const slw_compile_options *options, slw_error *err) {
     slw_code rc = slwi_host_options_parse(options->flags, options->flag_count, &job->allocator, &job->options, err);
-    if (rc == SLW_OK && job->options.native) rc = slwi_host_expand_native(job->toolchain, &job->options, options->cancel, err);
+    if (rc == SLW_OK && job->options.native)
+        rc = slwi_host_expand_native(job->toolchain, &job->options, options->cancel, err);
     if (rc != SLW_OK) return rc;
     const char *source_why = slwi_host_source_reason(job->source);
     if (job->options.why[0] != '\0') {
@@ -86,7 +89,8 @@ static slw_code fill(slwi_host_job *job, const slw_compile_request *request, slw
         slwi_error_amount(err, "source size", request->source_text.size, SLW_LIMIT_SOURCE_BYTES, "bytes");
         return slwi_fail(err, SLW_E_LIMIT, "TOO_LARGE", "the source is too large");
     }
-    const char *name = request->source_name != NULL && request->source_name[0] != '\0' ? request->source_name : "source.c";
+    const char *name =
+        request->source_name != NULL && request->source_name[0] != '\0' ? request->source_name : "source.c";
     job->name = slwi_strndup(&job->allocator, name, strlen(name));
     if (job->name == NULL) return slwi_fail_memory(err, strlen(name));
     job->source = request->source_text;
@@ -150,7 +154,8 @@ static slw_code os_text(const slw_allocator *allocator, const char *text, slw_re
     return slw_record_os_string(allocator, (slw_bytes){text, strlen(text)}, out, err);
 }
 
-static slw_code digest_text(const slw_allocator *allocator, const slw_digest *digest, slw_record **out, slw_error *err) {
+static slw_code digest_text(const slw_allocator *allocator, const slw_digest *digest, slw_record **out,
+                            slw_error *err) {
     char text[SLW_DIGEST_TEXT_SIZE];
     slw_digest_format(digest, text);
     return slw_record_string(allocator, (slw_bytes){text, SLW_DIGEST_TEXT_SIZE - 1}, out, err);
@@ -164,7 +169,8 @@ static slw_code append_text(slw_record *sequence, const slw_allocator *allocator
     return rc;
 }
 
-static slw_code append_digest(slw_record *sequence, const slw_allocator *allocator, const slw_digest *digest, slw_error *err) {
+static slw_code append_digest(slw_record *sequence, const slw_allocator *allocator, const slw_digest *digest,
+                              slw_error *err) {
     slw_record *item = NULL;
     slw_code rc = digest_text(allocator, digest, &item, err);
     if (rc == SLW_OK) rc = slw_record_append(sequence, &item, err);

@@ -17,8 +17,8 @@ typedef struct slwi_host_job {
     char *name;             /* of the source */
     slwi_host_list roots;   /* declared include roots, absolute */
     slwi_host_options options;
-    char why[256];          /* "": cacheable */
-    int override_stage;     /* -1: none */
+    char why[256];      /* "": cacheable */
+    int override_stage; /* -1: none */
     slwi_buffer override_bytes;
     slwi_host_list dependencies; /* of the compilation that was run */
     int compiled;

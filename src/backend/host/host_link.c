@@ -1,5 +1,5 @@
-/* What the linker will open. The search is done anew for every identity: it costs a few stats, and a library that comes to
- * lie earlier in the search order changes the link without changing a single file that was there before. */
+/* What the linker will open. The search is done anew for every identity: it costs a few stats, and a library that
+ * comes to lie earlier in the search order changes the link without changing a single file that was there before. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define SCRIPT_BYTES_MAX 65536u
 #define SCRIPT_DEPTH_MAX 8u
-#define INPUTS_MAX 4096u
+#define INPUTS_MAX       4096u
 
 typedef struct finder {
     const slwi_host_answer *answer;
@@ -68,9 +68,13 @@ typedef struct script {
     char word[SLWI_HOST_PATH_MAX];
 } script;
 
+static int is_one_of(char c, const char *set) {
+    return c != '\0' && strchr(set, c) != NULL;
+}
+
 static int skip_blank(script *s) {
     while (s->at < s->end) {
-        if (memchr(" \t\r\n,;", *s->at, 7) != NULL && *s->at != '\0') {
+        if (is_one_of(*s->at, " \t\r\n,;")) {
             s->at++;
         } else if (s->end - s->at >= 2 && s->at[0] == '/' && s->at[1] == '*') {
             const char *close = s->at + 2;
@@ -98,7 +102,7 @@ static int next_word(script *s) {
         memcpy(s->word, s->at + 1, size);
         s->at = close + 1;
     } else {
-        while (s->at < s->end && memchr(" \t\r\n,;()\"", *s->at, 9) == NULL) {
+        while (s->at < s->end && !is_one_of(*s->at, " \t\r\n,;()\"")) {
             if (size + 1 >= sizeof(s->word)) return -1;
             s->word[size++] = *s->at++;
         }
@@ -111,8 +115,8 @@ static int is_word(const script *s, const char *word) {
     return strcmp(s->word, word) == 0;
 }
 
-/* A name without a directory is looked for beside the script and in the -L directories; whichever the linker takes, every
-   one that is there is an input. */
+/* A name without a directory is looked for beside the script and in the -L directories; whichever the linker takes,
+   every one that is there is an input. */
 static slw_code take_relative(finder *f, const script *s) {
     const slwi_host_list *directories = &f->answer->facts[SLWI_FACT_DIRECTORY];
     char directory[SLWI_HOST_PATH_MAX];
@@ -143,8 +147,10 @@ static slw_code take_named(finder *f, const script *s) {
     if (s->word[0] != '/') return take_relative(f, s);
     const char *named = s->word;
     /* A script inside the sysroot means paths inside it. */
-    if (sysroot->count != 0 && slwi_host_below(s->path, sysroot->items[0], &rest) && strcmp(sysroot->items[0], "/") != 0) {
-        if (!slwi_host_join(path, sysroot->items[0], s->word + 1)) return give_up(f, "a path in %.200s is too long", s->path);
+    if (sysroot->count != 0 && slwi_host_below(s->path, sysroot->items[0], &rest) &&
+        strcmp(sysroot->items[0], "/") != 0) {
+        if (!slwi_host_join(path, sysroot->items[0], s->word + 1))
+            return give_up(f, "a path in %.200s is too long", s->path);
         named = path;
     }
     if (!exists(named)) return give_up(f, "%.120s, named by %.120s, was not found", named, s->path);
@@ -154,8 +160,7 @@ static slw_code take_named(finder *f, const script *s) {
 /* The list of INPUT, GROUP or AS_NEEDED, from its "(" to the matching ")". */
 static slw_code take_list(finder *f, script *s, int *good) {
     unsigned level = 0;
-    int got;
-    while ((got = next_word(s)) == 1) {
+    while (next_word(s) == 1) {
         slw_code rc = SLW_OK;
         if (is_word(s, "(")) {
             level++;
@@ -224,7 +229,8 @@ static slw_code read_start(const char *path, slwi_buffer *out, int *is_script, i
     int status = slwi_pread_all(os, fd, start, size, 0);
     if (status >= 0 && size == sizeof(start) && memcmp(start, "\177ELF", 4) == 0) {
         *is_shared = start[16] == 3; /* ET_DYN, of either byte order here: the linker will say what fits */
-    } else if (status >= 0 && !(size >= 8 && (memcmp(start, "!<arch>\n", 8) == 0 || memcmp(start, "!<thin>\n", 8) == 0))) {
+    } else if (status >= 0 &&
+               !(size >= 8 && (memcmp(start, "!<arch>\n", 8) == 0 || memcmp(start, "!<thin>\n", 8) == 0))) {
         *is_script = 1;
     }
     (void)os->close(os, fd);

@@ -86,9 +86,8 @@ int slwi_host_join(char *out, const char *directory, const char *name) {
     if (name[0] == '/') head = 0;
     while (head > 1 && directory[head - 1] == '/') head--;
     if (head + 1 + tail + 1 > SLWI_HOST_PATH_MAX) return 0;
-    memcpy(out, directory, head);
-    if (head != 0 && directory[head - 1] != '/') out[head++] = '/';
-    memcpy(out + head, name, tail + 1);
+    const char *between = head != 0 && directory[head - 1] != '/' ? "/" : "";
+    (void)snprintf(out, SLWI_HOST_PATH_MAX, "%.*s%s%s", (int)head, directory, between, name);
     return 1;
 }
 

@@ -33,8 +33,9 @@ int slwi_host_join(char *out, const char *directory, const char *name);
 int slwi_host_directory(char *out, const char *path);
 const char *slwi_host_base_name(const char *path);
 
-/* Removes "." and empty components, and resolves ".." by text: for comparing only, never for opening (a ".." after a link
-   means something else to the file system). 0 when it does not fit, or when ".." climbs above the start of a relative path. */
+/* Removes "." and empty components, and resolves ".." by text: for comparing only, never for opening (a ".." after a
+   link means something else to the file system). 0 when it does not fit, or when ".." climbs above the start of a
+   relative path. */
 int slwi_host_normalize(char *out, const char *path);
 /* 1 when `path` is `root` or lies below it; both normalized. *rest is what follows, without a leading slash. */
 int slwi_host_below(const char *path, const char *root, const char **rest);

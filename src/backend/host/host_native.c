@@ -11,7 +11,7 @@
 
 #define PROBE_TIMEOUT_NS 30000000000ull
 #define PROBE_OUTPUT_MAX 1048576u
-#define CPUINFO_MAX 4194304u
+#define CPUINFO_MAX      4194304u
 
 static int is_machine(const char *option) {
     return strncmp(option, "-m", 2) == 0 && strcmp(option, "-mllvm") != 0;
@@ -20,8 +20,8 @@ static int is_machine(const char *option) {
 /* What the first processor says of itself, without the figures that change from moment to moment; 0: not known. */
 static int processor_text(const slw_allocator *allocator, slwi_buffer *out) {
     static const char *const lines[] = {
-        "vendor_id", "cpu family", "model", "stepping", "microcode", "flags", "cache size", "CPU implementer", "CPU part",
-        "CPU variant", "CPU revision", "Features", "isa", "uarch",
+        "vendor_id",       "cpu family", "model",       "stepping",     "microcode", "flags", "cache size",
+        "CPU implementer", "CPU part",   "CPU variant", "CPU revision", "Features",  "isa",   "uarch",
     };
     slwi_buffer text;
     slwi_buffer_init(&text, allocator, CPUINFO_MAX);
@@ -57,7 +57,8 @@ static int question_key(const slwi_host_toolchain *toolchain, const slwi_host_li
     slwi_buffer_append_text(&text, "slipway host native 1\n");
     slwi_buffer_append_text(&text, proof);
     slwi_buffer_append_char(&text, '\n');
-    for (size_t i = 0; i < question->count; i++) slwi_buffer_append(&text, question->items[i], strlen(question->items[i]) + 1);
+    for (size_t i = 0; i < question->count; i++)
+        slwi_buffer_append(&text, question->items[i], strlen(question->items[i]) + 1);
     int known = processor_text(&toolchain->allocator, &text);
     if (known) slw_sha256((slw_bytes){text.data, text.size}, out);
     slwi_buffer_free(&text);
@@ -67,12 +68,10 @@ static int question_key(const slwi_host_toolchain *toolchain, const slwi_host_li
 /* The command line of cc1: for gcc its machine options are the driver's too, for clang they have other names. */
 static void read_gcc(const slwi_host_list *words, slwi_host_list *out) {
     for (size_t i = 1; i < words->count; i++) {
-        if (is_machine(words->items[i])) {
+        if (is_machine(words->items[i]) || strncmp(words->items[i], "--param=", 8) == 0) {
             slwi_host_list_add(out, words->items[i]);
         } else if (strcmp(words->items[i], "--param") == 0 && i + 1 < words->count) {
             slwi_host_list_add_format(out, "--param=%s", words->items[++i]);
-        } else if (strncmp(words->items[i], "--param=", 8) == 0) {
-            slwi_host_list_add(out, words->items[i]);
         }
     }
 }
@@ -98,7 +97,8 @@ static void read_clang(const slwi_host_list *words, slwi_host_list *out) {
     }
 }
 
-static slw_code read_answer(const slwi_host_toolchain *toolchain, slw_bytes output, slwi_host_list *out, slw_error *err) {
+static slw_code read_answer(const slwi_host_toolchain *toolchain, slw_bytes output, slwi_host_list *out,
+                            slw_error *err) {
     const char *at = output.data;
     const char *end = at + output.size;
     slwi_host_list words;
@@ -136,7 +136,8 @@ static slw_code ask(const slwi_host_toolchain *toolchain, const slwi_host_list *
     slwi_host_list_add(&arguments, "c");
     slwi_host_list_add_all(&arguments, question);
     slwi_host_list_add(&arguments, "/dev/null");
-    slwi_host_run run = {&arguments, "/", "/tmp", slwi_deadline_ns(PROBE_TIMEOUT_NS, PROBE_TIMEOUT_NS), cancel, &output};
+    slwi_host_run run = {&arguments, "/",    "/tmp", slwi_deadline_ns(PROBE_TIMEOUT_NS, PROBE_TIMEOUT_NS),
+                         cancel,     &output};
     slw_code rc = slwi_host_list_status(&arguments, err);
     if (rc == SLW_OK) rc = slwi_host_run_driver(toolchain, &run, &status, err);
     if (rc == SLW_OK && output.failed == SLW_E_NO_MEMORY) rc = slwi_fail_memory(err, PROBE_OUTPUT_MAX);
@@ -144,7 +145,8 @@ static slw_code ask(const slwi_host_toolchain *toolchain, const slwi_host_list *
         slwi_error_diagnostics(err, output.data != NULL ? output.data : "", output.size);
         rc = slwi_fail(err, SLW_E_COMPILE_FAILED, "NATIVE", "the compiler refuses the machine options");
     }
-    if (rc == SLW_OK) rc = read_answer(toolchain, (slw_bytes){output.data != NULL ? output.data : "", output.size}, out, err);
+    if (rc == SLW_OK)
+        rc = read_answer(toolchain, (slw_bytes){output.data != NULL ? output.data : "", output.size}, out, err);
     slwi_host_list_free(&arguments);
     slwi_buffer_free(&output);
     return rc;

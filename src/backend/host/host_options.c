@@ -6,17 +6,17 @@
 #include "fail.h"
 
 typedef enum match {
-    EXACT,   /* the whole option */
-    VALUE,   /* the text and then a value of plain characters */
+    EXACT,    /* the whole option */
+    VALUE,    /* the text and then a value of plain characters */
     ANYTHING, /* the text and then anything: text that is only text to the compiler */
-    ON_OFF   /* after "-f" or "-m", with or without "no-" */
+    ON_OFF    /* after "-f" or "-m", with or without "no-" */
 } match;
 
 typedef enum verdict {
     ALLOWED,
-    PRIVATE,       /* known to reach outside the key */
-    PRIVATE_LINK,  /* likewise, and only the linker's */
-    RESERVED       /* slipway sets it */
+    PRIVATE,      /* known to reach outside the key */
+    PRIVATE_LINK, /* likewise, and only the linker's */
+    RESERVED      /* slipway sets it */
 } verdict;
 
 typedef struct rule {
@@ -262,16 +262,19 @@ static int matches_switch(const rule *row, const char *option) {
 static int matches(const rule *row, const char *option) {
     size_t size = strlen(row->text);
     switch (row->match) {
-    case EXACT: return strcmp(option, row->text) == 0;
-    case ON_OFF: return matches_switch(row, option);
-    case ANYTHING: return strncmp(option, row->text, size) == 0;
+    case EXACT:
+        return strcmp(option, row->text) == 0;
+    case ON_OFF:
+        return matches_switch(row, option);
+    case ANYTHING:
+        return strncmp(option, row->text, size) == 0;
     default:
         return strncmp(option, row->text, size) == 0 && is_plain(option + size);
     }
 }
 
-/* The first row that fits. Specific rows that a general one would swallow stand before it, except that "-W" needs a plain value
-   and so never takes "-Wl,". */
+/* The first row that fits. Specific rows that a general one would swallow stand before it, except that "-W" needs a
+   plain value and so never takes "-Wl,". */
 static const rule *find_rule(const char *option) {
     for (const rule *row = rules; row->text != NULL; row++) {
         if (matches(row, option)) return row;
@@ -293,7 +296,8 @@ static slw_code refuse(slw_error *err, const char *option, const char *reason, c
 }
 
 static int asks_for_native(const char *option) {
-    return strcmp(option, "-march=native") == 0 || strcmp(option, "-mtune=native") == 0 || strcmp(option, "-mcpu=native") == 0;
+    return strcmp(option, "-march=native") == 0 || strcmp(option, "-mtune=native") == 0 ||
+           strcmp(option, "-mcpu=native") == 0;
 }
 
 static slw_code take(slwi_host_options *out, const char *option, const char *value, const rule *row, slw_error *err) {
@@ -370,8 +374,8 @@ static const char *skip_space(const char *at, const char *end) {
     return at;
 }
 
-/* The assembler's .incbin reads a file that no dependency list of the compiler names, and a question whether an absolute path
-   exists leaves no trace at all. Found by word: a source that hides them fools only its own author. */
+/* The assembler's .incbin reads a file that no dependency list of the compiler names, and a question whether an
+   absolute path exists leaves no trace at all. Found by word: a source that hides them fools only its own author. */
 const char *slwi_host_source_reason(slw_bytes text) {
     const char *at = text.data;
     const char *end = at + text.size;

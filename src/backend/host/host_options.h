@@ -1,5 +1,5 @@
-/* Which compiler options may enter a key. An allow-list: an option that is not on it may name a file, a program or a variable
- * that is not in the key, so the request becomes private and the option is named. */
+/* Which compiler options may enter a key. An allow-list: an option that is not on it may name a file, a program or a
+ * variable that is not in the key, so the request becomes private and the option is named. */
 #ifndef SLWI_HOST_OPTIONS_H
 #define SLWI_HOST_OPTIONS_H
 

@@ -14,8 +14,9 @@
 #include "reader.h"
 #include "text.h"
 
-#define RECORD_BYTES ((uint32_t)sizeof(slw_host_kernel_record))
-#define PARAM_BYTES ((uint32_t)sizeof(slw_host_param_record))
+#define RECORD_BYTES       ((uint32_t)sizeof(slw_host_kernel_record))
+#define PARAM_BYTES        ((uint32_t)sizeof(slw_host_param_record))
+#define POINTER_BYTES (sizeof(void *))
 #define STATIC_SHARED_STEP 16u
 
 int slwi_host_recognises(slw_bytes binary) {
@@ -59,7 +60,8 @@ static int all_zero(slw_bytes bytes, uint64_t offset, uint64_t size) {
     return 1;
 }
 
-/* A field of `size` bytes that holds text, a NUL and then only NULs. Printable, valid UTF-8: it goes into JSON and messages. */
+/* A field of `size` bytes that holds text, a NUL and then only NULs. Printable, valid UTF-8: it goes into JSON and
+   messages. */
 static int read_name(const reader *r, uint64_t offset, size_t size, slw_bytes *out) {
     slw_bytes field;
     if (!slwi_window(r->records, offset, size, &field) || !slwi_read_string(field, 0, out)) return 0;
@@ -109,8 +111,9 @@ static slw_code read_head(const reader *r, uint64_t at, uint32_t *record_bytes, 
     if (version != SLW_HOST_KERNEL_VERSION) {
         if (r->elf->name != NULL) slwi_error_path(r->err, r->elf->name);
         slwi_error_place(r->err, 0, 0, r->file_offset + at);
-        return slwi_fail(r->err, SLW_E_UNSUPPORTED_INPUT, "KERNEL_VERSION", "a kernel record has version %u; this library reads %u",
-                         (unsigned)version, (unsigned)SLW_HOST_KERNEL_VERSION);
+        return slwi_fail(r->err, SLW_E_UNSUPPORTED_INPUT, "KERNEL_VERSION",
+                         "a kernel record has version %u; this library reads %u", (unsigned)version,
+                         (unsigned)SLW_HOST_KERNEL_VERSION);
     }
     slw_bytes window;
     if (!slwi_window(r->records, at, RECORD_BYTES, &window)) return bad_record(r, at, "a kernel record ends early");
@@ -120,7 +123,8 @@ static slw_code read_head(const reader *r, uint64_t at, uint32_t *record_bytes, 
         slwi_error_amount(r->err, "parameters", count, SLW_LIMIT_PARAMETERS, "parameters");
         return slwi_fail(r->err, SLW_E_LIMIT, "TOO_MANY_PARAMETERS", "a kernel has too many parameters");
     }
-    if (bytes != RECORD_BYTES + count * PARAM_BYTES) return bad_record(r, at + 4, "a kernel record's length is not right");
+    if (bytes != RECORD_BYTES + count * PARAM_BYTES)
+        return bad_record(r, at + 4, "a kernel record's length is not right");
     if (!slwi_window(r->records, at, bytes, &window)) return bad_record(r, at, "a kernel record ends early");
     *record_bytes = bytes;
     *param_count = count;
@@ -132,8 +136,8 @@ static slw_code count_records(reader *r, uint32_t *kernels, size_t *params) {
     *kernels = 0;
     *params = 0;
     while (at < r->records.size) {
-        uint32_t bytes;
-        uint32_t count;
+        uint32_t bytes = 0;
+        uint32_t count = 0;
         slw_code rc = read_head(r, at, &bytes, &count);
         if (rc != SLW_OK) return rc;
         if (*kernels == SLW_LIMIT_KERNELS) {
@@ -154,7 +158,8 @@ static slw_code read_record(reader *r, uint64_t at, uint32_t param_count) {
     }
     uint32_t shared = u32_at(r, at + 8);
     if (shared % STATIC_SHARED_STEP != 0) return bad_record(r, at + 8, "static shared memory is no multiple of 16");
-    if (!all_zero(r->records, at + 144, RECORD_BYTES - 144)) return bad_record(r, at + 144, "reserved bytes are not zero");
+    if (!all_zero(r->records, at + 144, RECORD_BYTES - 144))
+        return bad_record(r, at + 144, "reserved bytes are not zero");
 
     slw_kernel_contract *kernel = &r->kernels[r->kernel_count];
     memset(kernel, 0, sizeof(*kernel));
@@ -182,7 +187,7 @@ static int by_name(const void *a, const void *b) {
 
 /* Pointers are sorted and the kernels copied in their order: a kernel is too large to be swapped about. */
 static slw_code sort_kernels(reader *r, const slw_allocator *allocator) {
-    const slw_kernel_contract **order = slwi_alloc_array(allocator, r->kernel_count, sizeof(*order));
+    const slw_kernel_contract **order = slwi_alloc_array(allocator, r->kernel_count, POINTER_BYTES);
     slw_kernel_contract *sorted = slwi_alloc_array(allocator, r->kernel_count, sizeof(*sorted));
     if (order == NULL || sorted == NULL) {
         slwi_free(allocator, order);
@@ -190,7 +195,7 @@ static slw_code sort_kernels(reader *r, const slw_allocator *allocator) {
         return slwi_fail_memory(r->err, r->kernel_count * sizeof(*sorted));
     }
     for (uint32_t i = 0; i < r->kernel_count; i++) order[i] = &r->kernels[i];
-    slwi_heap_sort(order, r->kernel_count, sizeof(*order), by_name);
+    slwi_heap_sort(order, r->kernel_count, POINTER_BYTES, by_name);
     for (uint32_t i = 0; i < r->kernel_count; i++) sorted[i] = *order[i];
     slwi_free(allocator, order);
     slwi_free(allocator, r->kernels);
@@ -201,8 +206,8 @@ static slw_code sort_kernels(reader *r, const slw_allocator *allocator) {
 static slw_code read_records(reader *r, const slw_allocator *allocator) {
     uint64_t at = 0;
     while (at < r->records.size) {
-        uint32_t bytes;
-        uint32_t count;
+        uint32_t bytes = 0;
+        uint32_t count = 0;
         slw_code status = read_head(r, at, &bytes, &count);
         if (status == SLW_OK) status = read_record(r, at, count);
         if (status != SLW_OK) return status;

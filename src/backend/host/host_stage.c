@@ -10,13 +10,14 @@
 #include "hex.h"
 #include "host_job.h"
 #include "host_kernel_text.h"
+#include "host_reader.h"
 #include "host_words.h"
 #include "memory.h"
 
-#define WORK ".slipway-work"
-#define DEPENDENCIES "source.d"
-#define OBJECT "../kernel.o"
-#define OBJECT_MODE 0644u
+#define WORK               ".slipway-work"
+#define DEPENDENCIES       "source.d"
+#define OBJECT             "../kernel.o"
+#define OBJECT_MODE        0644u
 #define SHARED_OBJECT_MODE 0755u
 
 typedef struct stage {
@@ -25,9 +26,9 @@ typedef struct stage {
     slw_error *err;
     int build_fd; /* the build directory */
     int work_fd;
-    int root_fd;                        /* the caller's directory for temporary files; -1: inside the working directory */
-    char private_name[40];              /* of ours in it; "": none was made */
-    char work[SLWI_HOST_PATH_MAX];      /* its path, as given */
+    int root_fd;                   /* the caller's directory for temporary files; -1: inside the working directory */
+    char private_name[40];         /* of ours in it; "": none was made */
+    char work[SLWI_HOST_PATH_MAX]; /* its path, as given */
     char real_work[SLWI_HOST_PATH_MAX]; /* and as the compiler will say it */
     char temporary[SLWI_HOST_PATH_MAX];
 } stage;
@@ -57,7 +58,8 @@ static slw_code write_file(stage *s, int dirfd, const char *name, const void *da
 static slw_code write_header(stage *s) {
     slwi_buffer text;
     slwi_buffer_init(&text, &s->job->allocator, SIZE_MAX);
-    for (size_t i = 0; slwi_host_kernel_lines[i] != NULL; i++) slwi_buffer_append_text(&text, slwi_host_kernel_lines[i]);
+    for (size_t i = 0; slwi_host_kernel_lines[i] != NULL; i++)
+        slwi_buffer_append_text(&text, slwi_host_kernel_lines[i]);
     slw_code rc = slwi_buffer_status(&text, s->err);
     if (rc == SLW_OK) rc = make_directory(s, s->work_fd, "include");
     if (rc == SLW_OK) rc = make_directory(s, s->work_fd, "include/slipway");
@@ -92,7 +94,8 @@ static slw_code open_temporary(stage *s) {
     if (rc != SLW_OK) return rc;
     memcpy(s->private_name, name, sizeof(name));
     if (!slwi_host_join(s->temporary, root, name)) {
-        return slwi_fail(s->err, SLW_E_LIMIT, "PATH_TOO_LONG", "the path of the directory for temporary files is too long");
+        return slwi_fail(s->err, SLW_E_LIMIT, "PATH_TOO_LONG",
+                         "the path of the directory for temporary files is too long");
     }
     return SLW_OK;
 }
@@ -145,13 +148,13 @@ static void compile_arguments(const stage *s, slwi_host_list *list) {
     add_fixed(list, slwi_host_compile_after);
     if (job->toolchain->answer.family == SLWI_HOST_GCC) slwi_host_list_add(list, "-frandom-seed=slipway");
     add_prefix_maps(s, list);
-    static const char *const rest[] = {"-MD", "-MF", DEPENDENCIES, "-MT", "kernel", "-c", "-o", OBJECT,
-                                       SLWI_HOST_SOURCE_FILE, NULL};
+    static const char *const rest[] = {"-MD", "-MF",  DEPENDENCIES,          "-MT", "kernel", "-c",
+                                       "-o",  OBJECT, SLWI_HOST_SOURCE_FILE, NULL};
     add_fixed(list, rest);
 }
 
 static void link_arguments(const stage *s, slwi_host_list *list) {
-    static const char *const start[] = {"-shared", "-o", "../" "kernel.so", OBJECT, NULL};
+    static const char *const start[] = {"-shared", "-o", SHARED_OBJECT, OBJECT, NULL};
     add_fixed(list, start);
     slwi_host_list_add_all(list, &s->job->options.link);
     add_fixed(list, slwi_host_link_arguments);
@@ -163,7 +166,7 @@ static slw_code failed(stage *s, slw_bytes words, int status) {
     slwi_buffer renamed;
     slwi_host_place place;
     slw_error *err = s->err;
-    slwi_buffer_init(&renamed, &s->job->allocator, 2 * SLW_LIMIT_DIAGNOSTICS_BYTES);
+    slwi_buffer_init(&renamed, &s->job->allocator, (size_t)2 * SLW_LIMIT_DIAGNOSTICS_BYTES);
     slwi_host_words_rename(words, s->job->name, &renamed);
     if (!renamed.failed) words = (slw_bytes){renamed.data != NULL ? renamed.data : "", renamed.size};
     slwi_error_diagnostics(err, words.data, words.size);
@@ -176,10 +179,11 @@ static slw_code failed(stage *s, slw_bytes words, int status) {
             slwi_free(&s->job->allocator, path);
             slwi_error_place(err, place.line, place.column, 0);
         }
-        rc = slwi_fail(err, SLW_E_COMPILE_FAILED, "COMPILER", "%.*s", (int)(place.message.size > 400 ? 400 : place.message.size),
-                       (const char *)place.message.data);
+        rc = slwi_fail(err, SLW_E_COMPILE_FAILED, "COMPILER", "%.*s",
+                       (int)(place.message.size > 400 ? 400 : place.message.size), (const char *)place.message.data);
     } else {
-        rc = slwi_fail(err, SLW_E_COMPILE_FAILED, "COMPILER", "the compiler ended with status %d and said nothing", status);
+        rc = slwi_fail(err, SLW_E_COMPILE_FAILED, "COMPILER", "the compiler ended with status %d and said nothing",
+                       status);
     }
     slwi_buffer_free(&renamed);
     return rc;
@@ -193,7 +197,8 @@ static slw_code run_driver(stage *s, const slwi_host_list *arguments) {
     slwi_buffer_init(&words, &s->job->allocator, SLW_LIMIT_DIAGNOSTICS_BYTES);
     slwi_host_run run = {arguments, s->work, s->temporary, s->context->deadline_ns, s->context->cancel, &words};
     rc = slwi_host_run_driver(s->job->toolchain, &run, &status, s->err);
-    if (rc == SLW_OK && status != 0) rc = failed(s, (slw_bytes){words.data != NULL ? words.data : "", words.size}, status);
+    if (rc == SLW_OK && status != 0)
+        rc = failed(s, (slw_bytes){words.data != NULL ? words.data : "", words.size}, status);
     slwi_buffer_free(&words);
     return rc;
 }
@@ -204,12 +209,15 @@ static slw_code keep_dependencies(stage *s) {
     char path[SLWI_HOST_PATH_MAX];
     slwi_buffer_init(&text, &s->job->allocator, SLWI_HOST_DEPFILE_BYTES_MAX);
     slwi_host_list_free(&s->job->dependencies);
-    slw_code rc = slwi_host_join(path, s->work, DEPENDENCIES) ? slwi_read_file(path, &text, s->err)
-                                                              : slwi_fail(s->err, SLW_E_LIMIT, "PATH_TOO_LONG", "too long");
-    if (rc == SLW_OK && !slwi_host_depfile_parse((slw_bytes){text.data != NULL ? text.data : "", text.size}, &s->job->dependencies)) {
+    slw_code rc = slwi_host_join(path, s->work, DEPENDENCIES)
+                      ? slwi_read_file(path, &text, s->err)
+                      : slwi_fail(s->err, SLW_E_LIMIT, "PATH_TOO_LONG", "too long");
+    if (rc == SLW_OK &&
+        !slwi_host_depfile_parse((slw_bytes){text.data != NULL ? text.data : "", text.size}, &s->job->dependencies)) {
         rc = slwi_host_list_status(&s->job->dependencies, s->err);
         if (rc == SLW_OK) {
-            rc = slwi_fail(s->err, SLW_E_COMPILE_FAILED, "DEPENDENCIES", "the compiler's list of what it read is not understood");
+            rc = slwi_fail(s->err, SLW_E_COMPILE_FAILED, "DEPENDENCIES",
+                           "the compiler's list of what it read is not understood");
         }
     }
     s->job->compiled = rc == SLW_OK;
@@ -222,7 +230,8 @@ static slw_code finish_output(stage *s, const char *name, unsigned mode) {
     const slwi_os *os = slwi_os_get();
     slwi_stat stat;
     int fd = slwi_open_regular(os, s->build_fd, name, 0, &stat);
-    if (fd == -ENOENT) return slwi_fail(s->err, SLW_E_COMPILE_FAILED, "NO_OUTPUT", "the compiler succeeded and made no %s", name);
+    if (fd == -ENOENT)
+        return slwi_fail(s->err, SLW_E_COMPILE_FAILED, "NO_OUTPUT", "the compiler succeeded and made no %s", name);
     if (fd < 0) return storage(s, fd, name, "the compiler's output cannot be opened");
     int status = os->fchmod(os, fd, mode);
     (void)os->close(os, fd);
@@ -249,7 +258,8 @@ static slw_code run_shared_object(stage *s) {
     slwi_host_list_init(&arguments, &s->job->allocator);
     link_arguments(s, &arguments);
     slw_code rc = run_driver(s, &arguments);
-    if (rc == SLW_OK) rc = finish_output(s, slwi_host_stages[SLWI_HOST_STAGE_SHARED_OBJECT].payload, SHARED_OBJECT_MODE);
+    if (rc == SLW_OK)
+        rc = finish_output(s, slwi_host_stages[SLWI_HOST_STAGE_SHARED_OBJECT].payload, SHARED_OBJECT_MODE);
     slwi_host_list_free(&arguments);
     return rc;
 }
@@ -265,7 +275,8 @@ static slw_code write_override(stage *s, size_t index) {
     return rc;
 }
 
-/* Closes what is open and removes what was made for the children; the first failure, for left-overs would be published. */
+/* Closes what is open and removes what was made for the children; the first failure, for left-overs would be
+   published. */
 static int close_work(stage *s) {
     const slwi_os *os = slwi_os_get();
     int status = 0;
@@ -315,7 +326,8 @@ slw_code slwi_host_job_run(void *opaque, size_t index, const slw_stage_context *
 static slw_code outside(const char *path, slw_error *err) {
     slwi_error_path(err, path);
     slwi_error_hint(err, "declare the directory as an include root");
-    return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "HEADER_OUTSIDE", "the compiler read %.300s, which is not in the key", path);
+    return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "HEADER_OUTSIDE",
+                     "the compiler read %.300s, which is not in the key", path);
 }
 
 slw_code slwi_host_job_confirm(void *opaque, const slw_stage_context *context, slw_error *err) {

@@ -24,7 +24,9 @@ const char *const slwi_host_link_arguments[] = {
 const char *const slwi_host_compile_before[] = {"-O2", NULL};
 /* And may not override these. */
 const char *const slwi_host_compile_after[] = {
-    "-fPIC", "-fdiagnostics-color=never", NULL,
+    "-fPIC",
+    "-fdiagnostics-color=never",
+    NULL,
 };
 
 /* ---- search ---- */
@@ -36,8 +38,8 @@ static int is_program(const char *path) {
     return S_ISREG(stat.mode) && (stat.mode & 0111u) != 0;
 }
 
-/* One directory of a PATH-like list at *at: 1 and out, 0 at the end. Entries that are not absolute are passed over: what they
-   mean changes with the working directory. */
+/* One directory of a PATH-like list at *at: 1 and out, 0 at the end. Entries that are not absolute are passed over:
+   what they mean changes with the working directory. */
 static int next_directory(const char **at, char *out) {
     while (**at != '\0') {
         const char *start = *at;
@@ -65,7 +67,8 @@ int slwi_host_find_in_path(const char *path, const char *name, char *out) {
     return find_or_note(path, name, out, NULL);
 }
 
-/* All names in the caller's path, then all in the system's: a compiler the caller put first is the one that is meant. */
+/* All names in the caller's path, then all in the system's: a compiler the caller put first is the one that is meant.
+   */
 static int search(const char *compiler, const char *search_path, char *found, slw_error *note) {
     const char *paths[2] = {search_path != NULL ? search_path : "", system_path};
     for (size_t p = 0; p < 2; p++) {
@@ -96,7 +99,8 @@ static slw_code named_compiler(const char *compiler, char *found, slw_error *err
     return SLW_OK;
 }
 
-slw_code slwi_host_find_compiler(const char *compiler, const char *search_path, char *found, char *resolved, slw_error *err) {
+slw_code slwi_host_find_compiler(const char *compiler, const char *search_path, char *found, char *resolved,
+                                 slw_error *err) {
     const slwi_os *os = slwi_os_get();
     if (compiler != NULL && compiler[0] == '\0') {
         return slwi_fail(err, SLW_E_USAGE, "EMPTY", "the name of the compiler is empty");
@@ -110,7 +114,8 @@ slw_code slwi_host_find_compiler(const char *compiler, const char *search_path, 
         return slwi_fail(err, SLW_E_TOOL_MISSING, "NO_COMPILER", "no C compiler was found");
     }
     int rc = os->realpath(os, found, resolved);
-    if (rc < 0) return slwi_fail_os(err, SLW_E_TOOL_MISSING, "NO_COMPILER", -rc, found, "the compiler cannot be resolved");
+    if (rc < 0)
+        return slwi_fail_os(err, SLW_E_TOOL_MISSING, "NO_COMPILER", -rc, found, "the compiler cannot be resolved");
     return SLW_OK;
 }
 
@@ -121,9 +126,10 @@ static slw_code make_path(const slwi_host_toolchain *toolchain, char **out, slw_
     char directory[SLWI_HOST_PATH_MAX];
     const char *rest = system_path;
     slwi_buffer path;
-    slwi_buffer_init(&path, &toolchain->allocator, 4 * SLWI_HOST_PATH_MAX);
+    slwi_buffer_init(&path, &toolchain->allocator, (size_t)4 * SLWI_HOST_PATH_MAX);
     char own[SLWI_HOST_PATH_MAX];
-    if (!slwi_host_directory(own, toolchain->driver)) return slwi_fail(err, SLW_E_LIMIT, NULL, "the compiler's path is too long");
+    if (!slwi_host_directory(own, toolchain->driver))
+        return slwi_fail(err, SLW_E_LIMIT, NULL, "the compiler's path is too long");
     slwi_buffer_append_text(&path, own);
     while (next_directory(&rest, directory)) {
         if (strcmp(directory, own) == 0) continue;
@@ -228,8 +234,8 @@ static void remember(const slwi_host_toolchain *toolchain, const slw_digest *key
     slwi_buffer text;
     slw_digest proof;
     slwi_buffer_init(&text, &toolchain->allocator, SLWI_HOST_ANSWER_BYTES_MAX);
-    if (slwi_host_answer_proof(&toolchain->answer, toolchain->driver, &toolchain->allocator, toolchain->memo, &proof, NULL) ==
-            SLW_OK &&
+    if (slwi_host_answer_proof(&toolchain->answer, toolchain->driver, &toolchain->allocator, toolchain->memo, &proof,
+                               NULL) == SLW_OK &&
         slwi_host_answer_write(&toolchain->answer, &proof, &text)) {
         slwi_memo_put_answer(toolchain->memo, key, (slw_bytes){text.data, text.size});
     }

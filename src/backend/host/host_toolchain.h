@@ -8,11 +8,11 @@
 
 typedef struct slwi_host_toolchain {
     slw_allocator allocator;
-    char *found;     /* as the search met it: /usr/bin/cc */
-    char *driver;    /* with every link followed; this is what is started */
-    char *path;      /* PATH of every child */
+    char *found;  /* as the search met it: /usr/bin/cc */
+    char *driver; /* with every link followed; this is what is started */
+    char *path;   /* PATH of every child */
     slwi_host_answer answer;
-    slw_memo *memo;  /* borrowed; NULL: none */
+    slw_memo *memo;          /* borrowed; NULL: none */
     slw_digest driver_proof; /* of the driver's path and bytes */
     int driver_proved;
 } slwi_host_toolchain;
@@ -24,7 +24,8 @@ void slwi_host_toolchain_close(slwi_host_toolchain **toolchain);
 
 /* Looks for the compiler; starts nothing, remembers nothing. `found` and `resolved` have SLWI_HOST_PATH_MAX bytes.
    TOOL_MISSING lists the places in `tried`. */
-slw_code slwi_host_find_compiler(const char *compiler, const char *search_path, char *found, char *resolved, slw_error *err);
+slw_code slwi_host_find_compiler(const char *compiler, const char *search_path, char *found, char *resolved,
+                                 slw_error *err);
 /* The first regular, executable file `name` in a PATH-like list; relative and empty entries are passed over. */
 int slwi_host_find_in_path(const char *path, const char *name, char *out);
 
@@ -35,8 +36,8 @@ slw_code slwi_host_discover(const slwi_host_toolchain *toolchain, slw_cancel *ca
 /* Declares, fills, proves and seals the four components. */
 slw_code slwi_host_declare_identity(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err);
 
-/* What the linker will open for the libraries of the link: found as the linker finds them, linker scripts followed. What
-   cannot be followed is said in why[256] (OK is returned: the identity is then not proved). */
+/* What the linker will open for the libraries of the link: found as the linker finds them, linker scripts followed.
+   What cannot be followed is said in why[256] (OK is returned: the identity is then not proved). */
 typedef struct slwi_host_link_inputs {
     slwi_host_list files;  /* archives, scripts, objects */
     slwi_host_list shared; /* shared libraries */
@@ -58,7 +59,8 @@ typedef struct slwi_host_run {
     slw_cancel *cancel;
     slwi_buffer *output;
 } slwi_host_run;
-slw_code slwi_host_run_driver(const slwi_host_toolchain *toolchain, const slwi_host_run *run, int *exit_status, slw_error *err);
+slw_code slwi_host_run_driver(const slwi_host_toolchain *toolchain, const slwi_host_run *run, int *exit_status,
+                              slw_error *err);
 
 /* The fixed part of every link, after -shared: what discovery asks about is what is done. NULL-terminated. */
 extern const char *const slwi_host_link_arguments[];

@@ -79,7 +79,8 @@ int slwi_host_words_place(slw_bytes words, slwi_host_place *out) {
         slw_bytes line = {at, (size_t)(stop - at)};
         if (place_of(line, out)) return 1;
         if (first.size == 0) first = line;
-        if (suspect.size == 0 && (find(line, "error") != NULL || find(line, "undefined reference") != NULL)) suspect = line;
+        if (suspect.size == 0 && (find(line, "error") != NULL || find(line, "undefined reference") != NULL))
+            suspect = line;
         at = stop < end ? stop + 1 : end;
     }
     out->message = suspect.size != 0 ? suspect : first;

@@ -6,7 +6,8 @@
 
 #define SLWI_HOST_SOURCE_FILE "source.c" /* what every source is called where it is compiled */
 
-/* Copies the words with SLWI_HOST_SOURCE_FILE replaced by `name` where a line or a word starts with it and a colon follows. */
+/* Copies the words with SLWI_HOST_SOURCE_FILE replaced by `name` where a line or a word starts with it and a colon
+   follows. */
 void slwi_host_words_rename(slw_bytes words, const char *name, slwi_buffer *out);
 
 typedef struct slwi_host_place {
@@ -16,8 +17,8 @@ typedef struct slwi_host_place {
     slw_bytes message; /* the line it stands on */
 } slwi_host_place;
 
-/* The first "file:line:column: error: …" or "fatal error"; else the first line that says "error" or "undefined reference"; else
-   the first line. 0 for no words at all. */
+/* The first "file:line:column: error: …" or "fatal error"; else the first line that says "error" or "undefined
+   reference"; else the first line. 0 for no words at all. */
 int slwi_host_words_place(slw_bytes words, slwi_host_place *out);
 
 #endif

@@ -102,7 +102,8 @@ START_TEST(errors_name_the_place) {
     slw_error err = SLW_ERROR_INIT;
     static char words[8192];
     fixture_toolchain t;
-    fixture_request r = {.text = "#include <slipway/host_kernel.h>\n\nint f(void) { return x; }\n", .name = "dir/broken.c"};
+    fixture_request r = {.text = "#include <slipway/host_kernel.h>\n\nint f(void) { return x; }\n",
+                         .name = "dir/broken.c"};
     err.diagnostics = words;
     err.diagnostics_capacity = sizeof(words);
     slt_ok(fixture_open(&t, NULL, NULL, NULL, &err), &err);
@@ -127,7 +128,8 @@ START_TEST(undefined_symbols_fail_the_link) {
     slw_error err = SLW_ERROR_INIT;
     static char words[8192];
     fixture_toolchain t;
-    fixture_request r = {.text = "#include <slipway/host_kernel.h>\nint missing(void);\nint f(void) { return missing(); }\n"};
+    fixture_request r = {
+        .text = "#include <slipway/host_kernel.h>\nint missing(void);\nint f(void) { return missing(); }\n"};
     err.diagnostics = words;
     err.diagnostics_capacity = sizeof(words);
     slt_ok(fixture_open(&t, NULL, NULL, NULL, &err), &err);
@@ -145,7 +147,8 @@ START_TEST(a_deadline_and_a_cancel_end_it) {
     fixture_toolchain t;
     slt_ok(fixture_open(&t, NULL, NULL, NULL, &err), &err);
     /* The preprocessor is kept busy for minutes. */
-    static const char text[] = "#define A(x) x x x x x x x x x x\n#define B(x) A(A(A(A(x))))\n#define C(x) B(B(x))\nC(int a;)\n";
+    static const char text[] =
+        "#define A(x) x x x x x x x x x x\n#define B(x) A(A(A(A(x))))\n#define C(x) B(B(x))\nC(int a;)\n";
     fixture_request r = {.text = text, .deadline_ns = slwi_now_ns() + 300000000u};
     void *job = NULL;
     slt_ok(fixture_job(&t, &r, &job, &err), &err);
@@ -172,7 +175,8 @@ START_TEST(an_override_takes_the_place_of_a_stage) {
     fixture_request r = {0};
     slt_ok(fixture_open(&t, NULL, NULL, NULL, &err), &err);
     const char *first = fixture_compile(&t, &r);
-    fixture_request other = {.text = "not even C", .override_stage = "object", .override_path = slt_path(first, "kernel.o", NULL)};
+    fixture_request other = {
+        .text = "not even C", .override_stage = "object", .override_path = slt_path(first, "kernel.o", NULL)};
     const char *second = fixture_compile(&t, &other);
     ck_assert(fixture_same(first, second, "kernel.so"));
 

@@ -32,7 +32,8 @@ static void count_release(void *context, void *pointer) {
     free(pointer);
 }
 
-static slw_code open_counted(countdown *count, slw_memo *memo, slw_identity **identity, void **toolchain, slw_error *err) {
+static slw_code open_counted(countdown *count, slw_memo *memo, slw_identity **identity, void **toolchain,
+                             slw_error *err) {
     slw_allocator counting = {count, count_allocate, count_reallocate, count_release};
     slw_identity_options options = SLW_IDENTITY_OPTIONS_INIT;
     options.allocator = counting;
@@ -156,7 +157,8 @@ START_TEST(one_job) {
         slw_error again = SLW_ERROR_INIT;
         const char *directory = fresh(parent);
         slw_code rc = whole_job(&t, &counting, root, directory, &again);
-        ck_assert_msg(rc == SLW_E_NO_MEMORY, "allocation %ld of %ld: %s %s", n, all.asked, slw_code_name(rc), again.message);
+        ck_assert_msg(rc == SLW_E_NO_MEMORY, "allocation %ld of %ld: %s %s", n, all.asked, slw_code_name(rc),
+                      again.message);
         ck_assert_int_eq(count.live, 0);
         ck_assert_int_ne(access(slt_path(directory, ".slipway-work", NULL), F_OK), 0);
         ck_assert(is_empty(root));
@@ -229,8 +231,8 @@ START_TEST(system_calls_of_the_stages) {
             break; /* every call has had its turn */
         }
         if (rc != SLW_OK) {
-            ck_assert_msg(rc == SLW_E_STORAGE || rc == SLW_E_IDENTITY_UNUSABLE || rc == SLW_E_COMPILE_FAILED, "call %ld: %s %s", n,
-                          slw_code_name(rc), again.message);
+            ck_assert_msg(rc == SLW_E_STORAGE || rc == SLW_E_IDENTITY_UNUSABLE || rc == SLW_E_COMPILE_FAILED,
+                          "call %ld: %s %s", n, slw_code_name(rc), again.message);
         }
         ck_assert_int_eq(slt_open_descriptors(), descriptors);
         ck_assert(is_empty(root));

@@ -123,7 +123,8 @@ START_TEST(every_proper_prefix_is_truncated) {
 END_TEST
 
 START_TEST(other_files_and_machines) {
-    refused("this is no ELF file, by any means whatsoever, however long it is made to be", 76, SLW_E_INVALID_BINARY, "NOT_ELF");
+    refused("this is no ELF file, by any means whatsoever, however long it is made to be", 76, SLW_E_INVALID_BINARY,
+            "NOT_ELF");
     char *bytes = copy();
     ((Elf64_Ehdr *)(void *)bytes)->e_machine = slwi_host_machine() == EM_X86_64 ? EM_AARCH64 : EM_X86_64;
     refused(bytes, whole_size, SLW_E_TARGET_MISMATCH, "MACHINE");
@@ -181,7 +182,8 @@ START_TEST(search_paths_and_libraries) {
     const char *other = slt_scratch();
     size_t size;
     char option[4096];
-    slt_shell("cc -shared -fPIC -o %s/libother.so -Wl,-soname,libother.so.1 %s", other, slt_fixture("host/no_kernels.c"));
+    slt_shell("cc -shared -fPIC -o %s/libother.so -Wl,-soname,libother.so.1 %s", other,
+              slt_fixture("host/no_kernels.c"));
     (void)snprintf(option, sizeof(option), "-Wl,--no-as-needed -L%s -lother", other);
     char *bytes = slt_read_file(compile(slt_fixture("host/two_kernels.c"), option), &size);
     refused(bytes, size, SLW_E_INVALID_BINARY, "LIBRARY");
@@ -205,20 +207,20 @@ START_TEST(records) {
         {8, 17, SLW_E_INVALID_BINARY, "BAD_RECORD"},
         {12, 65, SLW_E_LIMIT, "TOO_MANY_PARAMETERS"},
         {12, 4, SLW_E_INVALID_BINARY, "BAD_RECORD"},
-        {16, 0, SLW_E_INVALID_BINARY, "BAD_RECORD"},           /* no name */
-        {16, 0x01010101, SLW_E_INVALID_BINARY, "BAD_RECORD"},  /* control characters */
-        {16, 0xffffffff, SLW_E_INVALID_BINARY, "BAD_RECORD"},  /* no UTF-8 */
-        {16, 0x73747465, SLW_E_INVALID_BINARY, "NO_ENTRY"},    /* another name */
-        {140, 1, SLW_E_INVALID_BINARY, "BAD_RECORD"},          /* after the NUL */
-        {144, 1, SLW_E_INVALID_BINARY, "BAD_RECORD"},          /* reserved */
+        {16, 0, SLW_E_INVALID_BINARY, "BAD_RECORD"},          /* no name */
+        {16, 0x01010101, SLW_E_INVALID_BINARY, "BAD_RECORD"}, /* control characters */
+        {16, 0xffffffff, SLW_E_INVALID_BINARY, "BAD_RECORD"}, /* no UTF-8 */
+        {16, 0x73747465, SLW_E_INVALID_BINARY, "NO_ENTRY"},   /* another name */
+        {140, 1, SLW_E_INVALID_BINARY, "BAD_RECORD"},         /* after the NUL */
+        {144, 1, SLW_E_INVALID_BINARY, "BAD_RECORD"},         /* reserved */
         {252, 1, SLW_E_INVALID_BINARY, "BAD_RECORD"},
-        {256 + 28, 1, SLW_E_INVALID_BINARY, "BAD_RECORD"},     /* a parameter's name */
-        {256 + 32, 0, SLW_E_INVALID_BINARY, "BAD_RECORD"},     /* its size */
+        {256 + 28, 1, SLW_E_INVALID_BINARY, "BAD_RECORD"}, /* a parameter's name */
+        {256 + 32, 0, SLW_E_INVALID_BINARY, "BAD_RECORD"}, /* its size */
         {256 + 32, 65537, SLW_E_INVALID_BINARY, "BAD_RECORD"},
-        {256 + 36, 0, SLW_E_INVALID_BINARY, "BAD_RECORD"},     /* its alignment */
+        {256 + 36, 0, SLW_E_INVALID_BINARY, "BAD_RECORD"}, /* its alignment */
         {256 + 36, 12, SLW_E_INVALID_BINARY, "BAD_RECORD"},
         {256 + 36, 8192, SLW_E_INVALID_BINARY, "BAD_RECORD"},
-        {256 + 40, 0, SLW_E_INVALID_BINARY, "BAD_RECORD"},     /* its kind */
+        {256 + 40, 0, SLW_E_INVALID_BINARY, "BAD_RECORD"}, /* its kind */
         {256 + 40, 6, SLW_E_INVALID_BINARY, "BAD_RECORD"},
         {256 + 44, 1, SLW_E_INVALID_BINARY, "BAD_RECORD"},
         {256 + 60, 1, SLW_E_INVALID_BINARY, "BAD_RECORD"},
@@ -258,10 +260,18 @@ START_TEST(headers_and_tables) {
         uint64_t value;
         const char *reason;
     } cases[] = {
-        {4, 1, 1, "NOT_ELF"},       {5, 1, 2, "NOT_ELF"},           {6, 1, 0, "NOT_ELF"},
-        {32, 8, UINT64_MAX, "TRUNCATED"}, {40, 8, UINT64_MAX, "TRUNCATED"}, {32, 8, 8, "BAD_HEADER"},
-        {54, 2, 55, "BAD_HEADER"},  {58, 2, 63, "BAD_HEADER"},      {60, 2, 0xfffe, "TRUNCATED"},
-        {56, 2, 0xfffe, "TRUNCATED"}, {62, 2, 0xfff0, "BAD_HEADER"}, {40, 8, 0, "NO_ENTRY"},
+        {4, 1, 1, "NOT_ELF"},
+        {5, 1, 2, "NOT_ELF"},
+        {6, 1, 0, "NOT_ELF"},
+        {32, 8, UINT64_MAX, "TRUNCATED"},
+        {40, 8, UINT64_MAX, "TRUNCATED"},
+        {32, 8, 8, "BAD_HEADER"},
+        {54, 2, 55, "BAD_HEADER"},
+        {58, 2, 63, "BAD_HEADER"},
+        {60, 2, 0xfffe, "TRUNCATED"},
+        {56, 2, 0xfffe, "TRUNCATED"},
+        {62, 2, 0xfff0, "BAD_HEADER"},
+        {40, 8, 0, "NO_ENTRY"},
         {56, 2, 0, "BAD_DYNAMIC"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -293,7 +303,8 @@ static uint64_t random_number(void) {
 START_TEST(mutations) {
     char *bytes = malloc(whole_size);
     unsigned accepted = 0;
-    static const uint64_t interesting[] = {0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000u, 0xffffffffu, UINT64_MAX};
+    static const uint64_t interesting[] = {0,      1,          0x7f,        0x80,        0xff,
+                                           0xffff, 0x7fffffff, 0x80000000u, 0xffffffffu, UINT64_MAX};
     Elf64_Ehdr header;
     memcpy(&header, whole, sizeof(header));
     Elf64_Shdr *kernels = section(whole, ".slipway.kernels");
@@ -303,8 +314,12 @@ START_TEST(mutations) {
         for (unsigned n = 1 + (unsigned)(random_number() % 4); n > 0; n--) {
             /* Most of the file is code and padding: aim at what is read. */
             uint64_t from[] = {0, header.e_shoff, header.e_phoff, kernels->sh_offset, dynamic->sh_offset, 0};
-            uint64_t span[] = {64, (uint64_t)header.e_shnum * 64, (uint64_t)header.e_phnum * 56, kernels->sh_size,
-                               dynamic->sh_size, whole_size};
+            uint64_t span[] = {64,
+                               (uint64_t)header.e_shnum * 64,
+                               (uint64_t)header.e_phnum * 56,
+                               kernels->sh_size,
+                               dynamic->sh_size,
+                               whole_size};
             unsigned area = (unsigned)(random_number() % 6);
             uint64_t at = from[area] + random_number() % span[area];
             if (random_number() % 2 == 0) {

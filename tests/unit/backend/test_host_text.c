@@ -18,11 +18,43 @@ static slw_allocator allocator = SLW_ALLOCATOR_INIT;
 
 START_TEST(allowed_options) {
     static const char *const allowed[] = {
-        "-O0", "-O3", "-Ofast", "-Os", "-g", "-g0", "-gdwarf-4", "-ggdb3", "-ffast-math", "-fno-fast-math", "-funroll-loops",
-        "-fno-unroll-loops", "-ffp-contract=off", "-march=x86-64-v3", "-mtune=native", "-mavx2", "-mno-avx512f", "-msse4.2",
-        "-mfma", "-mno-fma", "-DNAME", "-DNAME=/any text, at all", "-UNAME", "-std=c11", "-std=gnu2x", "-Wall", "-Wno-error=unused",
-        "-Werror", "-Wframe-larger-than=100", "-w", "-pedantic", "-fvisibility=hidden", "--param=max-unroll-times=2", "-pthread",
-        "-fno-builtin-sin", "-mprefer-vector-width=256", "-fstack-protector-strong",
+        "-O0",
+        "-O3",
+        "-Ofast",
+        "-Os",
+        "-g",
+        "-g0",
+        "-gdwarf-4",
+        "-ggdb3",
+        "-ffast-math",
+        "-fno-fast-math",
+        "-funroll-loops",
+        "-fno-unroll-loops",
+        "-ffp-contract=off",
+        "-march=x86-64-v3",
+        "-mtune=native",
+        "-mavx2",
+        "-mno-avx512f",
+        "-msse4.2",
+        "-mfma",
+        "-mno-fma",
+        "-DNAME",
+        "-DNAME=/any text, at all",
+        "-UNAME",
+        "-std=c11",
+        "-std=gnu2x",
+        "-Wall",
+        "-Wno-error=unused",
+        "-Werror",
+        "-Wframe-larger-than=100",
+        "-w",
+        "-pedantic",
+        "-fvisibility=hidden",
+        "--param=max-unroll-times=2",
+        "-pthread",
+        "-fno-builtin-sin",
+        "-mprefer-vector-width=256",
+        "-fstack-protector-strong",
     };
     slw_error err = SLW_ERROR_INIT;
     slwi_host_options options;
@@ -38,11 +70,12 @@ START_TEST(allowed_options) {
 END_TEST
 
 START_TEST(values_that_stand_alone) {
-    static const char *const flags[] = {"-D", "A=1", "-U", "B", "--param", "x=2", "-I", "/tmp", "-Xlinker", "--gc-sections"};
+    static const char *const flags[] = {"-D",  "A=1", "-U",   "B",        "--param",
+                                        "x=2", "-I",  "/tmp", "-Xlinker", "--gc-sections"};
     slw_error err = SLW_ERROR_INIT;
     slwi_host_options options;
     slt_ok(slwi_host_options_parse(flags, 10, &allocator, &options, &err), &err);
-    ck_assert_str_eq(options.why, "OPTION -I"); /* the first that reaches outside */
+    ck_assert_str_eq(options.why, "OPTION -I");  /* the first that reaches outside */
     ck_assert_uint_eq(options.compile.count, 8); /* -Xlinker is for the link alone */
     ck_assert_uint_eq(options.link.count, 4);
     ck_assert_str_eq(options.link.items[2], "-Xlinker");
@@ -60,10 +93,24 @@ START_TEST(refused_options) {
         const char *option;
         const char *reason;
     } cases[] = {
-        {"-c", "RESERVED"}, {"-S", "RESERVED"}, {"-E", "RESERVED"}, {"-oout", "RESERVED"}, {"-xc++", "RESERVED"},
-        {"-MD", "RESERVED"}, {"-MF", "RESERVED"}, {"-shared", "RESERVED"}, {"-###", "RESERVED"}, {"-v", "RESERVED"},
-        {"-", "RESERVED"}, {"--help", "RESERVED"}, {"-print-file-name=x", "RESERVED"}, {"other.c", "INPUT"}, {"", "EMPTY"},
-        {"-D", "MISSING_VALUE"}, {"-I", "MISSING_VALUE"}, {"-o", "MISSING_VALUE"},
+        {"-c", "RESERVED"},
+        {"-S", "RESERVED"},
+        {"-E", "RESERVED"},
+        {"-oout", "RESERVED"},
+        {"-xc++", "RESERVED"},
+        {"-MD", "RESERVED"},
+        {"-MF", "RESERVED"},
+        {"-shared", "RESERVED"},
+        {"-###", "RESERVED"},
+        {"-v", "RESERVED"},
+        {"-", "RESERVED"},
+        {"--help", "RESERVED"},
+        {"-print-file-name=x", "RESERVED"},
+        {"other.c", "INPUT"},
+        {"", "EMPTY"},
+        {"-D", "MISSING_VALUE"},
+        {"-I", "MISSING_VALUE"},
+        {"-o", "MISSING_VALUE"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         slw_error err = SLW_ERROR_INIT;
@@ -86,9 +133,17 @@ START_TEST(sources_that_reach_outside) {
         const char *text;
         int private;
     } cases[] = {
-        {"", 0}, {"int x;", 0}, {"__asm__(\".incbin \\\"f\\\"\");", 1}, {"incbi", 0},
-        {"#if __has_include(\"/etc/x.h\")", 1}, {"#if __has_include (\t</x>)", 1}, {"#if __has_include(<x/y.h>)", 0},
-        {"__has_include", 0}, {"__has_include(", 0}, {"__has_include(\"", 0}, {"__has_include(__has_include(\"/", 1},
+        {"", 0},
+        {"int x;", 0},
+        {"__asm__(\".incbin \\\"f\\\"\");", 1},
+        {"incbi", 0},
+        {"#if __has_include(\"/etc/x.h\")", 1},
+        {"#if __has_include (\t</x>)", 1},
+        {"#if __has_include(<x/y.h>)", 0},
+        {"__has_include", 0},
+        {"__has_include(", 0},
+        {"__has_include(\"", 0},
+        {"__has_include(__has_include(\"/", 1},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         slw_bytes text = {cases[i].text, strlen(cases[i].text)};
@@ -156,7 +211,8 @@ START_TEST(inside_and_outside) {
     const char *root = slt_scratch();
     const char *elsewhere = slt_scratch();
     const char *work = slt_scratch();
-    slt_shell("mkdir -p %s/sub %s/.git && touch %s/sub/a.h %s/.git/a.h %s/x.pyc %s/b.h && ln -s %s/b.h %s/link.h && ln -s %s %s/other",
+    slt_shell("mkdir -p %s/sub %s/.git && touch %s/sub/a.h %s/.git/a.h %s/x.pyc %s/b.h && ln -s %s/b.h %s/link.h && ln "
+              "-s %s %s/other",
               root, root, root, root, root, elsewhere, elsewhere, root, root, elsewhere);
     slwi_host_list roots;
     slwi_host_list own;
@@ -184,7 +240,8 @@ START_TEST(inside_and_outside) {
         {"/etc/passwd", 0},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        ck_assert_msg(slwi_host_dependency_inside(cases[i].path, work, &roots, &own) == cases[i].inside, "%s", cases[i].path);
+        ck_assert_msg(slwi_host_dependency_inside(cases[i].path, work, &roots, &own) == cases[i].inside, "%s",
+                      cases[i].path);
     }
     slwi_host_list_free(&roots);
     slwi_host_list_free(&own);

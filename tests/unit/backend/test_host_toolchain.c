@@ -191,7 +191,8 @@ END_TEST
 /* A driver of our own: a copy, which finds its parts beside itself. */
 static const char *copied_gcc(void) {
     const char *prefix = slt_scratch();
-    slt_shell("cd %s && mkdir bin lib && cp \"$(readlink -f /usr/bin/gcc)\" bin/gcc && ln -s /usr/lib/gcc lib/gcc", prefix);
+    slt_shell("cd %s && mkdir bin lib && cp \"$(readlink -f /usr/bin/gcc)\" bin/gcc && ln -s /usr/lib/gcc lib/gcc",
+              prefix);
     return slt_path(prefix, "bin", NULL);
 }
 
@@ -287,7 +288,8 @@ static void judge_script(const char *script, const char *extra, int good) {
     slwi_host_link_inputs inputs;
     slt_ok(slwi_host_link_inputs_find(&answer, &allocator, &inputs, &err), &err);
     ck_assert_msg((inputs.why[0] == '\0') == good, "%s: %s", script, inputs.why);
-    if (extra != NULL) ck_assert_msg(names(&inputs.files, extra) || names(&inputs.shared, extra), "%s lacks %s", script, extra);
+    if (extra != NULL)
+        ck_assert_msg(names(&inputs.files, extra) || names(&inputs.shared, extra), "%s lacks %s", script, extra);
     slwi_host_link_inputs_free(&inputs);
     slwi_host_answer_free(&answer);
 }

@@ -1,5 +1,5 @@
-/* Pitfall 4: a dependency list is not enough. Declared include roots are trees in the key; what the compiler read must lie
- * inside them or inside its own. */
+/* Pitfall 4: a dependency list is not enough. Declared include roots are trees in the key; what the compiler read
+ * must lie inside them or inside its own. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,7 +95,8 @@ START_TEST(what_was_read_lies_in_the_key) {
     slt_shell("mkdir '%s/sub dir'", root);
     slt_write_file(slt_path(root, "sub dir/mine $1#.h", NULL), "#define N 3\n", 12, 0644);
     slw_error err = SLW_ERROR_INIT;
-    static const char text[] = "#include <slipway/host_kernel.h>\n#include <math.h>\n#include \"sub dir/mine $1#.h\"\nint x[N];\n";
+    static const char text[] =
+        "#include <slipway/host_kernel.h>\n#include <math.h>\n#include \"sub dir/mine $1#.h\"\nint x[N];\n";
     fixture_request r = {.text = text, .roots = {linked}};
     slt_ok(confirm(&r, &err), &err);
     fixture_request kernel = {0};

@@ -1,5 +1,5 @@
-/* Pitfall 5: children inherit nothing, and options are an allow-list. Every variable here changes what gcc or clang does
- * when it is inherited; the bytes must not move. */
+/* Pitfall 5: children inherit nothing, and options are an allow-list. Every variable here changes what gcc or clang
+ * does when it is inherited; the bytes must not move. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,7 +40,8 @@ static const char text[] =
 static const char *traps(void) {
     const char *directory = slt_scratch();
     static const char program[] = "#!/bin/sh\necho ran > \"$(dirname \"$0\")/ran\"\nexit 1\n";
-    static const char *const programs[] = {"as", "ld", "cc1", "collect2", "collect-ld", "real-ld", "x86_64-linux-gnu-as"};
+    static const char *const programs[] = {
+        "as", "ld", "cc1", "collect2", "collect-ld", "real-ld", "x86_64-linux-gnu-as"};
     for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
         slt_write_file(slt_path(directory, programs[i], NULL), program, sizeof(program) - 1, 0755);
     }
@@ -115,13 +116,34 @@ END_TEST
 /* Options that name files: named in the reason, and compiled privately all the same. */
 START_TEST(options_that_reach_outside_are_private) {
     static const char *const reaching[][3] = {
-        {"@options.txt", NULL, NULL}, {"-include", "x.h", NULL},  {"--specs=x", NULL, NULL}, {"-specs=x", NULL, NULL},
-        {"-fplugin=x.so", NULL, NULL}, {"-B/tmp", NULL, NULL},    {"-B", "/tmp", NULL},      {"-T", "x.ld", NULL},
-        {"-fprofile-use=x", NULL, NULL}, {"-fprofile-use", NULL, NULL}, {"-Wl,-rpath,/x", NULL, NULL}, {"-Wa,--MD,x", NULL, NULL},
-        {"-Wp,-MD,x", NULL, NULL},    {"-Xlinker", "-rpath", NULL}, {"-I/tmp", NULL, NULL},   {"-isystem", "/tmp", NULL},
-        {"--sysroot=/x", NULL, NULL}, {"-fno-such-option", NULL, NULL}, {"-flto", NULL, NULL},  {"-fsanitize=address", NULL, NULL},
-        {"-gsplit-dwarf", NULL, NULL}, {"-save-temps", NULL, NULL}, {"-march=../x", NULL, NULL}, {"-lfoo", NULL, NULL},
-        {"-fopenmp", NULL, NULL},     {"--target=x", NULL, NULL}, {"-Xclang", "-load", NULL}, {"--config=x", NULL, NULL},
+        {"@options.txt", NULL, NULL},
+        {"-include", "x.h", NULL},
+        {"--specs=x", NULL, NULL},
+        {"-specs=x", NULL, NULL},
+        {"-fplugin=x.so", NULL, NULL},
+        {"-B/tmp", NULL, NULL},
+        {"-B", "/tmp", NULL},
+        {"-T", "x.ld", NULL},
+        {"-fprofile-use=x", NULL, NULL},
+        {"-fprofile-use", NULL, NULL},
+        {"-Wl,-rpath,/x", NULL, NULL},
+        {"-Wa,--MD,x", NULL, NULL},
+        {"-Wp,-MD,x", NULL, NULL},
+        {"-Xlinker", "-rpath", NULL},
+        {"-I/tmp", NULL, NULL},
+        {"-isystem", "/tmp", NULL},
+        {"--sysroot=/x", NULL, NULL},
+        {"-fno-such-option", NULL, NULL},
+        {"-flto", NULL, NULL},
+        {"-fsanitize=address", NULL, NULL},
+        {"-gsplit-dwarf", NULL, NULL},
+        {"-save-temps", NULL, NULL},
+        {"-march=../x", NULL, NULL},
+        {"-lfoo", NULL, NULL},
+        {"-fopenmp", NULL, NULL},
+        {"--target=x", NULL, NULL},
+        {"-Xclang", "-load", NULL},
+        {"--config=x", NULL, NULL},
     };
     slw_allocator allocator = SLW_ALLOCATOR_INIT;
     for (size_t i = 0; i < sizeof(reaching) / sizeof(*reaching); i++) {
