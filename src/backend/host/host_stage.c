@@ -17,6 +17,7 @@
 #define WORK               ".slipway-work"
 #define DEPENDENCIES       "source.d"
 #define OBJECT             "../kernel.o"
+#define SHARED_OBJECT      "../" SLWI_HOST_LAUNCH_BINARY
 #define OBJECT_MODE        0644u
 #define SHARED_OBJECT_MODE 0755u
 
