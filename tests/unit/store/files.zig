@@ -1,1 +1,9 @@
-pub const tests: []const []const u8 = &.{"test_manifest_read"};
+pub const tests: []const []const u8 = &.{
+    "test_entry",
+    "test_flight",
+    "test_inventory",
+    "test_lock",
+    "test_manifest",
+    "test_manifest_read",
+    "test_publish",
+};
