@@ -42,7 +42,8 @@ static slw_code make_directory(const slw_store *store, slwi_private **out, slw_e
         if (r >= 0) r = os->realpath(os, store->private_root, resolved);
     }
     if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->private_root, "the private root");
-    if (slwi_path_inside(store->root, resolved)) return slwi_fail(err, SLW_E_USAGE, "PRIVATE_ROOT_INSIDE", "the private root lies in the root");
+    if (slwi_path_inside(store->root, resolved))
+        return slwi_fail(err, SLW_E_USAGE, "PRIVATE_ROOT_INSIDE", "the private root lies in the root");
     for (int i = 0; i < 16; i++) {
         uint8_t bytes[8];
         r = os->random(os, bytes, sizeof bytes);
@@ -50,7 +51,8 @@ static slw_code make_directory(const slw_store *store, slwi_private **out, slw_e
         slwi_hex_encode(bytes, sizeof bytes, digits);
         digits[16] = 0;
         const int size = snprintf(path, sizeof path, "%s/slipway-build-%s", resolved, digits);
-        if (size < 0 || (size_t)size >= sizeof path) return slwi_fail(err, SLW_E_STORAGE, NULL, "the private root's path is too long");
+        if (size < 0 || (size_t)size >= sizeof path)
+            return slwi_fail(err, SLW_E_STORAGE, NULL, "the private root's path is too long");
         r = os->mkdirat(os, AT_FDCWD, path, 0700);
         if (r < 0 && r != -EEXIST) (void)os->unlinkat(os, AT_FDCWD, path, 1); /* it may have been done after all */
         if (r != -EEXIST) break;
@@ -150,7 +152,8 @@ static slw_code take_inventory(slw_store *store, const slw_spec *spec, slwi_buil
 /* Not a failure: the result is as usable as any, it must only not be published. */
 static void confirm(const slw_builder *builder, const slw_build_context *context, slwi_built *built) {
     slw_error why = SLW_ERROR_INIT;
-    if (builder->confirm == NULL || call(builder->confirm, builder, context, "the builder's confirm", &why) == SLW_OK) return;
+    if (builder->confirm == NULL || call(builder->confirm, builder, context, "the builder's confirm", &why) == SLW_OK)
+        return;
     built->declined = 1;
     const char *name = why.reason != NULL ? why.reason : slw_code_name(why.code);
     (void)snprintf(built->reason, sizeof built->reason, "%.64s: %.440s", name, why.message);
@@ -172,7 +175,8 @@ static slw_code run_in_directory(slw_store *store, const slw_spec *spec, const s
     return code;
 }
 
-slw_code slwi_build_run(slw_store *store, const slw_spec *spec, const slw_builder *builder, slwi_built *out, slw_error *err) {
+slw_code slwi_build_run(slw_store *store, const slw_spec *spec, const slw_builder *builder, slwi_built *out,
+                        slw_error *err) {
     memset(out, 0, sizeof *out);
     slwi_inventory_init(&out->inventory, &store->allocator);
     slw_error local = SLW_ERROR_INIT;

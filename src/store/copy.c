@@ -69,8 +69,8 @@ typedef struct copying {
 } copying;
 
 static slw_code source_failure(const copying *c, int error_number, const char *path) {
-    const int gone = error_number == ENOENT || error_number == ENOTDIR || error_number == ELOOP || error_number == ENXIO ||
-                     error_number == EINVAL;
+    const int gone = error_number == ENOENT || error_number == ENOTDIR || error_number == ELOOP ||
+                     error_number == ENXIO || error_number == EINVAL;
     const slw_code code = gone ? c->changed_code : SLW_E_STORAGE;
     (void)slwi_fail_os(c->err, code, gone ? "CHANGED" : NULL, error_number, NULL, "reading %s to copy it", path);
     slwi_error_subject(c->err, path, strlen(path));
@@ -94,7 +94,8 @@ static slw_code copy_bytes(const copying *c, int from, int to, const char *path)
     }
 }
 
-static slw_code copy_to_fresh_file(const copying *c, int from, int directory, const char *leaf, const slwi_tree_file *file) {
+static slw_code copy_to_fresh_file(const copying *c, int from, int directory, const char *leaf,
+                                   const slwi_tree_file *file) {
     const slwi_os *os = slwi_os_get();
     const unsigned mode = file->executable ? 0700 : 0600;
     const int to = os->openat(os, directory, leaf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);

@@ -1,5 +1,6 @@
-/* Reading a payload of an entry later on: the directory is opened again by name, and the bytes count when they are those of the
- * original inventory, whichever inode they come from. So a handle keeps no descriptor and never breaks silently. */
+/* Reading a payload of an entry later on: the directory is opened again by name, and the bytes count when they are
+ * those of the original inventory, whichever inode they come from. So a handle keeps no descriptor and never breaks
+ * silently. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -94,7 +94,8 @@ slw_code slw_store_examine(slw_store *store, int probe_too, slw_store_health *ou
     slwi_error_reset(err);
     slw_code code = slwi_store_check(store, err);
     if (code != SLW_OK) return code;
-    if (out == NULL || out->size != sizeof *out) return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "health of another size");
+    if (out == NULL || out->size != sizeof *out)
+        return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "health of another size");
     if (probe_too && store->read_only) return slwi_fail(err, SLW_E_USAGE, NULL, "a read-only store cannot be probed");
     slw_store_health health = {.size = sizeof health};
     examine_trust(store, &health);

@@ -29,7 +29,7 @@ struct slwi_flight {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t moved; /* on the monotonic clock where that can be had */
 static slwi_flight *flights;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -39,13 +39,25 @@ static void before_fork(void) {
 static void after_fork_in_parent(void) {
     (void)pthread_mutex_unlock(&mutex);
 }
+static void make_condition(void) {
+#if defined(__APPLE__)
+    (void)pthread_cond_init(&moved, NULL);
+#else
+    pthread_condattr_t attributes;
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&moved, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+#endif
+}
 static void after_fork_in_child(void) {
     /* Leaders and waiters live on in the parent. Nothing is destroyed: a condition with waiters must not be. */
     (void)pthread_mutex_init(&mutex, NULL);
-    (void)pthread_cond_init(&moved, NULL);
+    make_condition();
     flights = NULL;
 }
-static void register_hook(void) {
+static void prepare_table(void) {
+    make_condition();
     (void)slwi_fork_hook(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -63,7 +75,8 @@ static int same_text_or_null(const char *a, const char *b) {
 static int is_flight_of(const slwi_flight *flight, const slw_store *store, const slw_key *key, const slw_spec *spec,
                         uint64_t dev, uint64_t ino) {
     const slw_store *other = flight->store;
-    const int same_root = strcmp(other->root, store->root) == 0 || (ino != 0 && flight->ino == ino && flight->dev == dev);
+    const int same_root =
+        strcmp(other->root, store->root) == 0 || (ino != 0 && flight->ino == ino && flight->dev == dev);
     return same_root && same_text_or_null(other->private_root, store->private_root) &&
            other->read_only == store->read_only && other->verify == store->verify &&
            other->trust_root == store->trust_root && strcmp(slw_key_digest(flight->key), slw_key_digest(key)) == 0 &&
@@ -111,15 +124,22 @@ static int drop_user(slwi_flight *flight) {
     return 1;
 }
 
+/* Until something moved, but never for long: tokens and deadlines are looked at in between. A clock that people can
+   set would make a waiter deaf to both. */
 static void wait_a_little(void) {
-    const slwi_os *os = slwi_os_get();
-    const int64_t until = os->wall_ns(os) + POLL_NS;
+#if defined(__APPLE__)
+    const struct timespec pause = {0, POLL_NS};
+    (void)pthread_cond_timedwait_relative_np(&moved, &mutex, &pause);
+#else
+    const slwi_os *os = slwi_os_real(); /* the condition knows the real clock only */
+    const uint64_t until = os->now_ns(os) + POLL_NS;
     const struct timespec at = {(time_t)(until / 1000000000), (long)(until % 1000000000)};
     (void)pthread_cond_timedwait(&moved, &mutex, &at);
+#endif
 }
 
-/* Waits as one of the flight's users, mutex held, until it is done (OK, *leads 0), needs a leader (OK, *leads 1), or the
-   waiter's own token or deadline ends the wait. */
+/* Waits as one of the flight's users, mutex held, until it is done (OK, *leads 0), needs a leader (OK, *leads 1), or
+   the waiter's own token or deadline ends the wait. */
 static slw_code wait_for_flight(slwi_flight *flight, const slw_store *store, uint64_t deadline_ns, int *leads) {
     for (;;) {
         if (flight->done) {
@@ -179,7 +199,7 @@ slw_code slwi_flight_join(slw_store *store, const slw_key *key, const slw_spec *
     const slwi_os *os = slwi_os_get();
     slwi_stat root;
     slwi_flight *to_free = NULL;
-    (void)pthread_once(&once, register_hook);
+    (void)pthread_once(&once, prepare_table);
     if (os->fstatat(os, AT_FDCWD, store->root, 0, &root) < 0) root.dev = root.ino = 0;
     (void)pthread_mutex_lock(&mutex);
     const slw_code code = join_locked(store, key, spec, &root, deadline_ns, out, leads, &to_free);

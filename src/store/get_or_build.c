@@ -255,7 +255,8 @@ static slw_code check_outputs(const slw_build_report *report, slwi_entry *const 
     if (out == NULL) return slwi_fail(err, SLW_E_USAGE, NULL, "out is NULL");
     if (report == NULL) return SLW_OK;
     if (report->size != sizeof *report) return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "a report of another size");
-    if (report->owned_ != NULL) return slwi_fail(err, SLW_E_USAGE, NULL, "the report still owns another build: release it first");
+    if (report->owned_ != NULL)
+        return slwi_fail(err, SLW_E_USAGE, NULL, "the report still owns another build: release it first");
     return SLW_OK;
 }
 
@@ -263,7 +264,8 @@ static request make_request(slw_store *store, const slw_key *key, const slw_spec
     const uint64_t build_ns = builder->timeout_ns != 0 ? builder->timeout_ns : store->build_timeout_ns;
     const uint64_t fallback = build_ns < UINT64_MAX - LOCK_EXTRA_NS ? build_ns + LOCK_EXTRA_NS : SLW_NO_TIMEOUT;
     const uint64_t wait = store->lock_timeout_ns != 0 ? store->lock_timeout_ns : fallback;
-    return (request){.store = store, .key = key, .spec = spec, .builder = builder, .deadline_ns = slwi_deadline_ns(wait, 0)};
+    return (request){
+        .store = store, .key = key, .spec = spec, .builder = builder, .deadline_ns = slwi_deadline_ns(wait, 0)};
 }
 
 slw_code slwi_store_get_or_build(slw_store *store, const slw_key *key, const slw_spec *spec, const slw_builder *builder,
@@ -287,8 +289,9 @@ slw_code slwi_store_get_or_build(slw_store *store, const slw_key *key, const slw
     return SLW_OK;
 }
 
-slw_code slwi_store_build_private(slw_store *store, const slw_key *key, const slw_spec *spec, const slw_builder *builder,
-                                  const char *reason, slw_build_report *report, slwi_entry **out, slw_error *err) {
+slw_code slwi_store_build_private(slw_store *store, const slw_key *key, const slw_spec *spec,
+                                  const slw_builder *builder, const char *reason, slw_build_report *report,
+                                  slwi_entry **out, slw_error *err) {
     slwi_error_reset(err);
     slw_code code = slwi_store_check(store, err);
     if (code == SLW_OK && spec == NULL) code = slwi_fail(err, SLW_E_USAGE, NULL, "a spec is needed");

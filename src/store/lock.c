@@ -10,9 +10,9 @@
 #include "fork.h"
 #include "store_root.h"
 
-#define WAIT_FIRST_NS UINT64_C(1000000)
+#define WAIT_FIRST_NS   UINT64_C(1000000)
 #define WAIT_LONGEST_NS UINT64_C(50000000) /* also how soon a cancel token is noticed */
-#define LOCK_NAME_SIZE (64 + sizeof ".lock")
+#define LOCK_NAME_SIZE  (64 + sizeof ".lock")
 
 /* Who holds which key in this process. A flock belongs to the open file, so it would make a thread wait for itself. */
 static pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -39,7 +39,8 @@ static int same_key(const slwi_key_lock *a, const slwi_key_lock *b) {
     return same_root && strcmp(slw_key_digest(a->key), slw_key_digest(b->key)) == 0;
 }
 
-/* What this thread holds of the key already: 0 nothing, 1 the key, 2 the key for this very spec. *exclusive: its kind. */
+/* What this thread holds of the key already: 0 nothing, 1 the key, 2 the key for this very spec. *exclusive: its
+   kind. */
 static int held_by_us(const slwi_key_lock *lock, int *exclusive) {
     int held = 0;
     (void)pthread_mutex_lock(&table_mutex);
@@ -129,8 +130,8 @@ static void close_lock_file(int fd) {
     (void)os->close(os, fd);
 }
 
-/* 1 when the locked file is still the one of that name: pruned lock files would give two holders of "the" lock. 0 when it is
-   not, or -errno. */
+/* 1 when the locked file is still the one of that name: pruned lock files would give two holders of "the" lock. 0
+   when it is not, or -errno. */
 static int is_still_named(int directory, const char *name, int fd) {
     const slwi_os *os = slwi_os_get();
     slwi_stat open_one, named;
@@ -166,8 +167,8 @@ static void read_owner(int fd, char *out, size_t size) {
 static slw_code waited_too_long(const slwi_key_lock *lock, int fd, slw_error *err) {
     char owner[128] = "";
     if (slwi_store_is_default_domain(lock->store)) read_owner(fd, owner, sizeof owner);
-    return slwi_fail(err, SLW_E_LOCK, "TIMEOUT", "the key's lock was not free in time%s%s", owner[0] != 0 ? "; held by " : "",
-                     owner);
+    return slwi_fail(err, SLW_E_LOCK, "TIMEOUT", "the key's lock was not free in time%s%s",
+                     owner[0] != 0 ? "; held by " : "", owner);
 }
 
 /* One open file: waits until it is locked or the time is over. 1 locked, 0 no locks here, else *code is set. */
@@ -199,7 +200,8 @@ static slw_code pause_before_again(const slwi_key_lock *lock, uint64_t deadline_
     os->sleep_ns(os, WAIT_FIRST_NS);
     const slw_code code = slwi_check_wait(deadline_ns, lock->store->cancel, "taking the key's lock", NULL);
     if (code == SLW_E_CANCELLED) return slwi_fail(err, code, NULL, "cancelled while taking the key's lock");
-    if (code != SLW_OK) return slwi_fail(err, SLW_E_LOCK, "TIMEOUT", "the key's lock file was replaced again and again");
+    if (code != SLW_OK)
+        return slwi_fail(err, SLW_E_LOCK, "TIMEOUT", "the key's lock file was replaced again and again");
     return SLW_OK;
 }
 

@@ -1,5 +1,5 @@
-/* One look at a slot: what lies there is enumerated and hashed, its canonical record is built and compared byte for byte with
- * the marker. Nothing is written and no lock is taken. */
+/* One look at a slot: what lies there is enumerated and hashed, its canonical record is built and compared byte for
+ * byte with the marker. Nothing is written and no lock is taken. */
 #include "store_lookup.h"
 
 #include <errno.h>
@@ -36,13 +36,15 @@ static slw_code marker_failure(const char *reason, const char *what, slw_error *
     return SLW_E_INVALID_ENTRY;
 }
 
-/* The type is asked first by anyone who looks by name, so what is no regular file is INVALID even where it cannot be opened. */
+/* The type is asked first by anyone who looks by name, so what is no regular file is INVALID even where it cannot be
+   opened. */
 static slw_code marker_open_failure(int slot, int error_number, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     slwi_stat stat;
     if (error_number == ENOENT) return marker_failure("MARKER_MISSING", "the slot has no manifest", err);
     const int r = os->fstatat(os, slot, SLWI_MARKER, 0, &stat);
-    if (r >= 0 && !S_ISREG(stat.mode)) return marker_failure("MARKER_NOT_REGULAR", "the manifest is not a regular file", err);
+    if (r >= 0 && !S_ISREG(stat.mode))
+        return marker_failure("MARKER_NOT_REGULAR", "the manifest is not a regular file", err);
     (void)slwi_fail_os(err, SLW_E_STORAGE, NULL, error_number, NULL, "opening the manifest");
     slwi_error_subject(err, SLWI_MARKER, strlen(SLWI_MARKER));
     return SLW_E_STORAGE;
@@ -107,9 +109,10 @@ static slw_code marker_differs(const look *l, slw_error *err) {
     while (at < text->size && at < marker->size && text->data[at] == marker->data[at]) at++;
     const slwi_tree_file *file = NULL;
     for (size_t i = 0; i < inventory->count && inventory->files[i].text_at <= at; i++) file = &inventory->files[i];
-    if (file == NULL) return marker_failure("MARKER_DIFFERS", "the manifest is not the one of this key, spec and tree", err);
-    (void)slwi_fail(err, SLW_E_INVALID_ENTRY, "MARKER_DIFFERS", "the manifest differs from the tree from byte %zu on, at %s",
-                    at, file->path);
+    if (file == NULL)
+        return marker_failure("MARKER_DIFFERS", "the manifest is not the one of this key, spec and tree", err);
+    (void)slwi_fail(err, SLW_E_INVALID_ENTRY, "MARKER_DIFFERS",
+                    "the manifest differs from the tree from byte %zu on, at %s", at, file->path);
     slwi_error_subject(err, file->path, file->path_size);
     return SLW_E_INVALID_ENTRY;
 }
@@ -196,8 +199,8 @@ static slw_code look_until_sure(look *l, slwi_entry **out, slw_error *err) {
         slwi_error_reset(err);
         const slw_code code = look_once(l, out, err);
         if (code != SLW_E_INVALID_ENTRY || !l->judged) return code;
-        /* A tree that moved under us deserves another look even where its name still leads to it, and one that differs is
-           looked at twice, since nobody asked whether a file changed while it was read. */
+        /* A tree that moved under us deserves another look even where its name still leads to it, and one that
+           differs is looked at twice, since nobody asked whether a file changed while it was read. */
         const int again = l->changed || (l->differs && i == 0);
         if (still_there(l) && (!again || i == LOOKS - 1)) return code;
     }
@@ -205,8 +208,8 @@ static slw_code look_until_sure(look *l, slwi_entry **out, slw_error *err) {
     return slwi_fail(err, SLW_E_MISS, NULL, "the slot was replaced again and again while it was looked at");
 }
 
-slw_code slwi_look(slw_store *store, const slw_key *key, const slw_spec *spec, int verify, unsigned flags, slwi_entry **out,
-                   slw_error *err) {
+slw_code slwi_look(slw_store *store, const slw_key *key, const slw_spec *spec, int verify, unsigned flags,
+                   slwi_entry **out, slw_error *err) {
     look l = {.store = store, .key = key, .spec = spec, .verify = verify, .flags = flags};
     l.scratch = slwi_scratch_borrow(store);
     if (l.scratch == NULL) return slwi_fail_memory(err, sizeof *l.scratch);
@@ -215,7 +218,8 @@ slw_code slwi_look(slw_store *store, const slw_key *key, const slw_spec *spec, i
     return code;
 }
 
-slw_code slwi_store_lookup(slw_store *store, const slw_key *key, const slw_spec *spec, slwi_entry **out, slw_error *err) {
+slw_code slwi_store_lookup(slw_store *store, const slw_key *key, const slw_spec *spec, slwi_entry **out,
+                           slw_error *err) {
     slwi_error_reset(err);
     const slw_code code = slwi_request_check(store, key, spec, err);
     if (code != SLW_OK) return code;

@@ -9,8 +9,8 @@
 #include "store_core.h"
 #include "text.h"
 
-/* A hit builds this text every time, so its fixed pieces are written as they stand; what comes from outside goes through the
-   canonical writer of base/json as soon as it holds anything that could need an escape. */
+/* A hit builds this text every time, so its fixed pieces are written as they stand; what comes from outside goes
+   through the canonical writer of base/json as soon as it holds anything that could need an escape. */
 #define PUT(buffer, literal) slwi_buffer_append((buffer), (literal), sizeof(literal) - 1)
 
 static int is_plain(slw_bytes text) {

@@ -1,5 +1,5 @@
-/* Learning from a marker which key and spec it is of. Nothing it says is believed: the key and the spec are made anew and the
- * caller compares their names with the path, and then the tree with the whole text. */
+/* Learning from a marker which key and spec it is of. Nothing it says is believed: the key and the spec are made
+ * anew and the caller compares their names with the path, and then the tree with the whole text. */
 #include <slipway/limits.h>
 #include <string.h>
 
@@ -59,7 +59,8 @@ static slw_code read_names(const reading *r, const slwi_json *list, slwi_buffer 
     for (size_t i = 0; i < count; i++) {
         slw_bytes text;
         const size_t at = names->size;
-        if (!slwi_json_string(slwi_json_item(list, i), &text) || !slwi_wtf8_to_os(text, names)) return bad(r, "required_files");
+        if (!slwi_json_string(slwi_json_item(list, i), &text) || !slwi_wtf8_to_os(text, names))
+            return bad(r, "required_files");
         out[i].size = names->size - at;
         slwi_buffer_append_char(names, 0);
     }

@@ -9,8 +9,8 @@
  *   rename    staging becomes the slot, never in the place of anything
  *   parents   are synced
  *
- * Until the rename nothing can be found; after it the slot is whole. Every step's failure leaves the private build as usable
- * as it was. publish_steps.c has the steps that need more than a few lines. */
+ * Until the rename nothing can be found; after it the slot is whole. Every step's failure leaves the private build
+ * as usable as it was. publish_steps.c has the steps that need more than a few lines. */
 #include "store_publish_steps.h"
 
 #include <errno.h>
@@ -50,7 +50,8 @@ static slw_code copy_payload(slwi_publishing *p, slw_error *err) {
     const slwi_publication *what = p->what;
     const int source = p->os->openat(p->os, AT_FDCWD, what->source, O_RDONLY | O_DIRECTORY, 0);
     if (source < 0) return slwi_publish_fail(p, -source, "opening the build's directory", err);
-    const slw_code code = slwi_copy_tree(p->scratch, source, p->fd, what->inventory, SLW_E_PUBLICATION, SLW_E_PUBLICATION, err);
+    const slw_code code =
+        slwi_copy_tree(p->scratch, source, p->fd, what->inventory, SLW_E_PUBLICATION, SLW_E_PUBLICATION, err);
     (void)p->os->close(p->os, source);
     return code;
 }
@@ -109,14 +110,16 @@ static slw_code fill_staging(slwi_publishing *p, slw_error *err) {
     return code;
 }
 
-/* 1: somebody's slot stands there. A file system may answer any error and still have done it: then the slot is our inode. */
+/* 1: somebody's slot stands there. A file system may answer any error and still have done it: then the slot is our
+   inode. */
 static slw_code rename_staging(slwi_publishing *p, int *lost, slw_error *err) {
     const slwi_os *os = p->os;
     const char *slot = slw_state_name(slw_spec_state(p->what->spec));
     const int r = slwi_rename_once(p, slot);
     if (r >= 0) return SLW_OK;
     slwi_stat now;
-    if (os->fstatat(os, p->parents[SLWI_SLOT_PARENTS], slot, 0, &now) >= 0 && slwi_same_file(&now, &p->stat)) return SLW_OK;
+    if (os->fstatat(os, p->parents[SLWI_SLOT_PARENTS], slot, 0, &now) >= 0 && slwi_same_file(&now, &p->stat))
+        return SLW_OK;
     if (r == -EEXIST || r == -ENOTEMPTY) {
         *lost = 1;
         return SLW_OK;
@@ -124,17 +127,20 @@ static slw_code rename_staging(slwi_publishing *p, int *lost, slw_error *err) {
     return slwi_publish_fail(p, -r, "renaming the staging directory to the slot", err);
 }
 
-/* Somebody else published first. Theirs counts when it is valid; when it has gone again, ours may be tried once more. */
+/* Somebody else published first. Theirs counts when it is valid; when it has gone again, ours may be tried once
+   more. */
 static slw_code rename_or_find(slwi_publishing *p, slwi_entry **out, int *lost, slw_error *err) {
     for (int i = 0; i < 2; i++) {
         *lost = 0;
         slw_code code = rename_staging(p, lost, err);
         if (code != SLW_OK || !*lost) return code;
         slw_error why = SLW_ERROR_INIT;
-        code = slwi_look(p->what->store, p->what->key, p->what->spec, p->what->store->verify, SLWI_LOOK_STAMP, out, &why);
+        code =
+            slwi_look(p->what->store, p->what->key, p->what->spec, p->what->store->verify, SLWI_LOOK_STAMP, out, &why);
         if (code == SLW_OK) return SLW_OK;
         if (code != SLW_E_MISS || i == 1)
-            return slwi_fail(err, SLW_E_PUBLICATION, "LOST", "another slot stands there and is no hit: %s", why.message);
+            return slwi_fail(err, SLW_E_PUBLICATION, "LOST", "another slot stands there and is no hit: %s",
+                             why.message);
     }
     return SLW_E_PUBLICATION;
 }
@@ -206,7 +212,8 @@ slw_code slwi_publish(const slwi_publication *publication, slwi_entry **out, int
     int vanished = 0;
     *lost = 0;
     slw_code code = publish(publication, scratch, out, lost, &vanished, err);
-    /* A directory on the way was removed meanwhile: the root itself, or, where there are no locks, an emptied parent. */
+    /* A directory on the way was removed meanwhile: the root itself, or, where there are no locks, an emptied
+       parent. */
     if (vanished) {
         slwi_error_reset(err);
         *lost = 0;

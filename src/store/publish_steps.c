@@ -10,9 +10,9 @@
 #include "memory.h"
 #include "sha256.h"
 
-#define TAG_NAME "CACHEDIR.TAG"
+#define TAG_NAME       "CACHEDIR.TAG"
 #define STAGING_PREFIX ".tmp."
-#define SWEEP_AGE_NS INT64_C(86400000000000)
+#define SWEEP_AGE_NS   INT64_C(86400000000000)
 
 slw_code slwi_publish_fail(slwi_publishing *p, int error_number, const char *what, slw_error *err) {
     if (error_number == ENOENT) p->vanished = 1;
@@ -66,7 +66,8 @@ slw_code slwi_publish_parents(slwi_publishing *p, slw_error *err) {
     const char *names[SLWI_SLOT_PARENTS];
     slwi_slot_parents(p->what->key, p->what->spec, names);
     slw_code code = SLW_OK;
-    for (int i = 0; i < SLWI_SLOT_PARENTS && code == SLW_OK; i++) code = open_parent(p, &root.trust, i + 1, names[i], err);
+    for (int i = 0; i < SLWI_SLOT_PARENTS && code == SLW_OK; i++)
+        code = open_parent(p, &root.trust, i + 1, names[i], err);
     return code;
 }
 
@@ -75,7 +76,8 @@ void slwi_publish_tag(const slwi_publishing *p) {
                                "# This directory was made by slipway. Everything in it can be made again.\n";
     const slwi_os *os = p->os;
     if (!slwi_store_is_default_domain(p->what->store)) return;
-    const int fd = os->openat(os, p->parents[0], TAG_NAME, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644);
+    const int fd =
+        os->openat(os, p->parents[0], TAG_NAME, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644);
     if (fd < 0) return;
     slwi_stat stat;
     /* An empty one is of a publisher that died here. */
@@ -114,8 +116,8 @@ slw_code slwi_staging_name(char *out, size_t size, slw_error *err) {
     return SLW_OK;
 }
 
-/* May this staging be removed? On a local file system its publisher would hold the lock that we hold. Elsewhere a lock says
-   nothing of other machines (pitfall 14): only what is ours goes, and what is a day old. */
+/* May this staging be removed? On a local file system its publisher would hold the lock that we hold. Elsewhere a
+   lock says nothing of other machines (pitfall 14): only what is ours goes, and what is a day old. */
 static int is_dead(const slwi_publishing *p, const char *name, const char *ours, int local) {
     const slwi_os *os = p->os;
     const int locked = p->what->lock->exclusive;
@@ -162,7 +164,8 @@ int slwi_rename_once(const slwi_publishing *p, const char *slot) {
         }
         atomic_store(&store->no_replace, 0);
     }
-    /* A plain rename would take the place of an empty directory; looking first leaves only a moment for one to appear. */
+    /* A plain rename would take the place of an empty directory; looking first leaves only a moment for one to
+       appear. */
     slwi_stat stat;
     if (os->fstatat(os, parent, slot, 0, &stat) >= 0) return -EEXIST;
     return os->rename(os, parent, p->staging, parent, slot);

@@ -93,7 +93,8 @@ int slwi_root_judge(const slw_store *store, uint32_t euid, const slwi_stat *root
 static slw_code judge_root(const slw_store *store, const slwi_root *root, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     if (store->trust_root) return SLW_OK;
-    /* The parent was judged when the store was opened; a root that was not there then, or is another one, is judged whole. */
+    /* The parent was judged when the store was opened; a root that was not there then, or is another one, is judged
+       whole. */
     const int known = store->judged_ino == root->stat.ino && store->judged_dev == root->stat.dev;
     slwi_stat parent;
     const int r = known ? 0 : os->fstatat(os, root->fd, "..", 0, &parent);
@@ -153,7 +154,8 @@ static slw_code step_failure(const char *name, int error_number, slw_error *err)
         return slwi_fail(err, SLW_E_MISS, NULL, "no such entry");
     case ELOOP:
     case ENOTDIR:
-        (void)slwi_fail(err, SLW_E_INVALID_ENTRY, "NOT_A_DIRECTORY", "%s on the way to the slot is not a directory", name);
+        (void)slwi_fail(err, SLW_E_INVALID_ENTRY, "NOT_A_DIRECTORY", "%s on the way to the slot is not a directory",
+                        name);
         slwi_error_subject(err, name, strlen(name));
         return SLW_E_INVALID_ENTRY;
     default:
@@ -185,7 +187,8 @@ static slw_code step_down(const slwi_trust *trust, int parent, const char *name,
     return code;
 }
 
-slw_code slwi_slot_open(const slwi_root *root, const slw_key *key, const slw_spec *spec, slwi_slot *out, slw_error *err) {
+slw_code slwi_slot_open(const slwi_root *root, const slw_key *key, const slw_spec *spec, slwi_slot *out,
+                        slw_error *err) {
     const slwi_os *os = slwi_os_get();
     const char *names[SLWI_SLOT_PARENTS];
     slwi_slot_parents(key, spec, names);
@@ -193,13 +196,14 @@ slw_code slwi_slot_open(const slwi_root *root, const slw_key *key, const slw_spe
     slw_code code = SLW_OK;
     for (int i = 0; i < SLWI_SLOT_PARENTS && code == SLW_OK; i++) {
         int next = -1;
-        code = step_down(&root->trust, i == 0 ? root->fd : slot.parent, names[i], SLWI_O_SEARCH, &next, &slot.stat, err);
+        code =
+            step_down(&root->trust, i == 0 ? root->fd : slot.parent, names[i], SLWI_O_SEARCH, &next, &slot.stat, err);
         if (slot.parent >= 0) (void)os->close(os, slot.parent);
         slot.parent = next;
     }
     if (code == SLW_OK)
-        code = step_down(&root->trust, slot.parent, slw_state_name(slw_spec_state(spec)), SLWI_O_LIST, &slot.fd, &slot.stat,
-                         err);
+        code = step_down(&root->trust, slot.parent, slw_state_name(slw_spec_state(spec)), SLWI_O_LIST, &slot.fd,
+                         &slot.stat, err);
     if (code != SLW_OK) {
         slwi_slot_close(&slot);
         return code;

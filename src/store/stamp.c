@@ -1,4 +1,5 @@
-/* When an entry was last asked for: a file beside the slot, so that neither the entry nor any time stamp in it changes. */
+/* When an entry was last asked for: a file beside the slot, so that neither the entry nor any time stamp in it
+   changes. */
 #include <errno.h>
 #include <fcntl.h>
 

@@ -129,7 +129,8 @@ static slw_code fill_paths(slw_store *store, const slw_store_options *o, slw_err
     }
     if (o->trusted_uid_count > 0) {
         store->trusted_uids = slwi_alloc_array(&store->allocator, o->trusted_uid_count, sizeof *store->trusted_uids);
-        if (store->trusted_uids == NULL) return slwi_fail_memory(err, o->trusted_uid_count * sizeof *store->trusted_uids);
+        if (store->trusted_uids == NULL)
+            return slwi_fail_memory(err, o->trusted_uid_count * sizeof *store->trusted_uids);
         memcpy(store->trusted_uids, o->trusted_uids, o->trusted_uid_count * sizeof *store->trusted_uids);
         store->trusted_uid_count = o->trusted_uid_count;
     }

@@ -15,10 +15,11 @@ typedef struct slwi_built {
     char reason[512];
 } slwi_built;
 
-/* Makes the directory, runs the builder, takes the inventory and looks for the required files. On failure nothing is left
-   but what keep_failed_builds asks for: the builder's own code and record, INVALID_SOURCE, STORAGE (NO_PRIVATE_ROOT),
-   LIMIT, NO_MEMORY, FORKED. */
-slw_code slwi_build_run(slw_store *store, const slw_spec *spec, const slw_builder *builder, slwi_built *out, slw_error *err);
+/* Makes the directory, runs the builder, takes the inventory and looks for the required files. On failure nothing is
+   left but what keep_failed_builds asks for: the builder's own code and record, INVALID_SOURCE, STORAGE
+   (NO_PRIVATE_ROOT), LIMIT, NO_MEMORY, FORKED. */
+slw_code slwi_build_run(slw_store *store, const slw_spec *spec, const slw_builder *builder, slwi_built *out,
+                        slw_error *err);
 void slwi_built_clear(slwi_built *built);
 
 slw_code slwi_builder_check(const slw_store *store, const slw_builder *builder, slw_error *err);

@@ -8,7 +8,7 @@
 #include "store_entry.h"
 #include "store_inventory.h"
 
-#define SLWI_MARKER "artifact_manifest.json"
+#define SLWI_MARKER     "artifact_manifest.json"
 #define SLWI_USED_STAMP ".used"
 
 #define SLWI_STORE_TAG UINT64_C(0x736c775f73746f72)

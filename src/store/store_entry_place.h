@@ -6,9 +6,9 @@
 #include "store_root.h"
 
 typedef struct slwi_entry_place {
-    int fd;         /* the slot, or the private directory; open for listing */
-    int has_trust;  /* private directories are ours */
-    int is_judged;  /* it is the very directory that was judged */
+    int fd;        /* the slot, or the private directory; open for listing */
+    int has_trust; /* private directories are ours */
+    int is_judged; /* it is the very directory that was judged */
     slwi_trust trust;
 } slwi_entry_place;
 

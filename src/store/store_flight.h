@@ -25,8 +25,8 @@ typedef struct slwi_flight slwi_flight;
    RECURSIVE: this thread leads it. NO_MEMORY, TIMEOUT, CANCELLED: not joined. */
 slw_code slwi_flight_join(slw_store *store, const slw_key *key, const slw_spec *spec, uint64_t deadline_ns,
                           slwi_flight **out, int *leads, slw_error *err);
-/* The leader's result for all: an error record for a failure, a private build to share, or just "look again". The leader
-   keeps what it owns. The flight is gone for the caller. */
+/* The leader's result for all: an error record for a failure, a private build to share, or just "look again". The
+   leader keeps what it owns. The flight is gone for the caller. */
 void slwi_flight_settle(slwi_flight *flight, const slwi_outcome *outcome, const slw_error *error);
 /* The leader gives up for a reason of its own: a waiter is made leader. */
 void slwi_flight_abandon(slwi_flight *flight);

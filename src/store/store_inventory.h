@@ -39,16 +39,16 @@ typedef struct slwi_tree_rules {
     slw_code bad_code;       /* what an unsafe tree is: INVALID_ENTRY for slots, INVALID_SOURCE for builders' trees */
     slw_code limit_code;     /* what a tree past a limit is */
     int hash;                /* 0: names, sizes and modes only; the digests stay as they are */
-    int judged_by_digest;    /* 1: digests are compared afterwards, so a file that changes while it is read needs no second look */
+    int judged_by_digest;    /* 1: digests are compared afterwards, so nobody asks whether a file changed meanwhile */
     const char *keep;        /* the payload whose bytes are read into an image; NULL: none */
     const char *where;       /* the tree's own path, for messages */
 } slwi_tree_rules;
 
-/* Reads the tree below `directory` (borrowed, freshly opened for listing) into `out` (cleared first). The first error in walk
-   order wins: every directory in the order of its names by code point, what is below a directory before its next sibling.
-   A top-level regular artifact_manifest.json is left out. `kept` may be NULL; *kept is set when the file named was there.
-   *changed is set to 1 when the tree moved under the walk, so that looking again may say something else.
-   OK, rules->bad_code, rules->limit_code, STORAGE, NO_MEMORY. */
+/* Reads the tree below `directory` (borrowed, freshly opened for listing) into `out` (cleared first). The first
+   error in walk order wins: every directory in the order of its names by code point, what is below a directory
+   before its next sibling. A top-level regular artifact_manifest.json is left out. `kept` may be NULL; *kept is set
+   when the file named was there. *changed is set to 1 when the tree moved under the walk, so that looking again may
+   say something else. OK, rules->bad_code, rules->limit_code, STORAGE, NO_MEMORY. */
 slw_code slwi_inventory_read(slwi_scratch *scratch, int directory, const slwi_tree_rules *rules, slwi_inventory *out,
                              slwi_image **kept, int *changed, slw_error *err);
 

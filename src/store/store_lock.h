@@ -14,16 +14,15 @@ typedef struct slwi_key_lock {
     const slw_key *key;
     const slw_spec *spec;
     pthread_t thread;
-    int fd;         /* -1: none of our own */
-    int held;       /* 1: in the table */
-    int exclusive;  /* 1: nobody else publishes this key now; 0: the file system has no locks */
+    int fd;        /* -1: none of our own */
+    int held;      /* 1: in the table */
+    int exclusive; /* 1: nobody else publishes this key now; 0: the file system has no locks */
     uint64_t generation;
 } slwi_key_lock;
 
-/* Takes the lock of `key`. Waits to `deadline_ns` with back-off.
-   OK: `exclusive` says whether there is a lock at all (ENOLCK, EOPNOTSUPP, ENOSYS: there is none); a thread that holds
-   the key already goes on under the lock it has. RECURSIVE: it holds it for this very spec. LOCK: no lock, with the reason;
-   CANCELLED. */
+/* Takes the lock of `key`. Waits to `deadline_ns` with back-off. OK: `exclusive` says whether there is a lock at all
+   (ENOLCK, EOPNOTSUPP, ENOSYS: there is none); a thread that holds the key already goes on under the lock it has.
+   RECURSIVE: it holds it for this very spec. LOCK: no lock, with the reason; CANCELLED. */
 slw_code slwi_key_lock_take(slwi_key_lock *lock, slw_store *store, const slw_key *key, const slw_spec *spec,
                             uint64_t deadline_ns, slw_error *err);
 void slwi_key_lock_drop(slwi_key_lock *lock);

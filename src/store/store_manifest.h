@@ -18,8 +18,9 @@ slw_code slwi_manifest_begin(slwi_manifest *manifest, slwi_buffer *text, slwi_bu
                              const slw_spec *spec, slw_error *err);
 /* 1 when a marker begins and ends as it must, whatever its files. */
 int slwi_manifest_frames(const slwi_manifest *manifest, slw_bytes marker);
-/* Adds the files' records and the tail. With `marker` (its data not NULL) the digests are taken from the same places of it
-   instead of from the inventory, into the inventory; what is no digest there leaves zeros and so a different text. */
+/* Adds the files' records and the tail. With `marker` (its data not NULL) the digests are taken from the same places
+   of it instead of from the inventory, into the inventory; what is no digest there leaves zeros and so a different
+   text. */
 slw_code slwi_manifest_finish(slwi_manifest *manifest, slwi_inventory *inventory, slw_bytes marker, slw_error *err);
 
 /* Which key and spec a marker says it is of. INVALID_ENTRY, NO_MEMORY; both outputs or neither. */

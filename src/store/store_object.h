@@ -4,8 +4,9 @@
 
 #include "store_core.h"
 
-/* A directory a build ran in, with the builder's value. Counted: the report, the handles made from it and the waiters of
-   one request share it; the last one lets the value go and removes the directory, where it is ours to remove. */
+/* A directory a build ran in, with the builder's value. Counted: the report, the handles made from it and the
+   waiters of one request share it; the last one lets the value go and removes the directory, where it is ours to
+   remove. */
 typedef struct slwi_private {
     slwi_ref ref;
     slw_allocator allocator;

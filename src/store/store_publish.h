@@ -14,8 +14,8 @@ typedef struct slwi_publication {
     const slwi_key_lock *lock;
 } slwi_publication;
 
-/* OK: *out is the entry; *lost 0: ours, published; 1: somebody else's, found valid. Anything else: the build is as usable as
-   before and the record says why it was not published (or, after the rename, why that is not durable). */
+/* OK: *out is the entry; *lost 0: ours, published; 1: somebody else's, found valid. Anything else: the build is as
+   usable as before and the record says why it was not published (or, after the rename, why that is not durable). */
 slw_code slwi_publish(const slwi_publication *publication, slwi_entry **out, int *lost, slw_error *err);
 
 #endif

@@ -48,7 +48,8 @@ typedef struct slwi_slot {
 
 /* Goes down to the slot, one component at a time, no link followed, each judged. OK and both descriptors open; MISS,
    INVALID_ENTRY, STORAGE and nothing open. */
-slw_code slwi_slot_open(const slwi_root *root, const slw_key *key, const slw_spec *spec, slwi_slot *out, slw_error *err);
+slw_code slwi_slot_open(const slwi_root *root, const slw_key *key, const slw_spec *spec, slwi_slot *out,
+                        slw_error *err);
 void slwi_slot_close(slwi_slot *slot);
 
 /* Where a slot lies, as text, from one allocation; NULL when out of memory. */

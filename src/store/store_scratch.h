@@ -1,5 +1,5 @@
-/* The buffers of one request. A store keeps one set, made when it is opened, for one request after the other; what a request
-   makes them grow by is given back at its end, so that the store's memory is constant. */
+/* The buffers of one request. A store keeps one set, made when it is opened, for one request after the other; what a
+   request makes them grow by is given back at its end, so that the store's memory is constant. */
 #ifndef SLWI_STORE_SCRATCH_H
 #define SLWI_STORE_SCRATCH_H
 
@@ -16,7 +16,7 @@ typedef struct slwi_tree_name {
 
 /* A directory that the walk is inside of. */
 typedef struct slwi_tree_level {
-    int fd; /* -1: closed to save descriptors, to be had again by ".." of the level below */
+    int fd;                  /* -1: closed to save descriptors, to be had again by ".." of the level below */
     size_t next, end;        /* its names, in scratch->names */
     size_t name_bytes_begin; /* where its names begin in scratch->name_bytes */
     size_t path_size;        /* of its own path */

@@ -53,7 +53,8 @@ static slw_code add_name(slwi_tree_walk *walk, const slwi_dirent *entry) {
         s->names = names;
         s->name_capacity = capacity;
     }
-    if (s->name_bytes.size > UINT32_MAX / 2) return slwi_tree_fail(walk, walk->rules->limit_code, "LIMIT", "too many names");
+    if (s->name_bytes.size > UINT32_MAX / 2)
+        return slwi_tree_fail(walk, walk->rules->limit_code, "LIMIT", "too many names");
     const uint32_t at = (uint32_t)s->name_bytes.size;
     slwi_buffer_append(&s->name_bytes, entry->name, strlen(entry->name) + 1);
     if (s->name_bytes.failed) return no_memory(walk);
@@ -175,7 +176,8 @@ static slw_code extend_path(slwi_tree_walk *walk, const char *name) {
     const size_t size = strlen(name);
     const size_t slash = above > 0 ? 1 : 0;
     s->path_size = above;
-    if (above + slash + size > SLW_LIMIT_PATH_BYTES) return slwi_tree_fail(walk, walk->rules->limit_code, "LIMIT", "path too long");
+    if (above + slash + size > SLW_LIMIT_PATH_BYTES)
+        return slwi_tree_fail(walk, walk->rules->limit_code, "LIMIT", "path too long");
     if (slash) s->path[above] = '/';
     memcpy(s->path + above + slash, name, size + 1);
     s->path_size = above + slash + size;

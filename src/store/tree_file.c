@@ -1,6 +1,6 @@
-/* What the walk does with a file. Small files are read one behind another into one buffer and hashed together, which hides
- * the latency of the SHA instructions; large ones are hashed piece by piece; the one to keep is read into its image and hashed
- * there, so that the bytes handed out later are the bytes that were judged. */
+/* What the walk does with a file. Small files are read one behind another into one buffer and hashed together, which
+ * hides the latency of the SHA instructions; large ones are hashed piece by piece; the one to keep is read into its
+ * image and hashed there, so that the bytes handed out later are the bytes that were judged. */
 #include "store_tree.h"
 
 #include <errno.h>

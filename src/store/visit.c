@@ -76,10 +76,12 @@ static slw_code list_names(const visiting *v, int fd, int level, name_list *list
     slwi_dirent entry;
     int r = 0;
     while (code == SLW_OK && (r = os->readdir(os, dir, &entry)) > 0)
-        if (level == LEVELS - 1 ? is_state(entry.name) : is_digest(entry.name)) code = add_name(list, entry.name, v->err);
+        if (level == LEVELS - 1 ? is_state(entry.name) : is_digest(entry.name))
+            code = add_name(list, entry.name, v->err);
     os->closedir(os, dir);
     slwi_free(&v->store->allocator, dir);
-    if (code == SLW_OK && r < 0) code = slwi_fail_os(v->err, SLW_E_STORAGE, NULL, -r, v->store->root, "listing the store");
+    if (code == SLW_OK && r < 0)
+        code = slwi_fail_os(v->err, SLW_E_STORAGE, NULL, -r, v->store->root, "listing the store");
     slwi_heap_sort(list->names, list->count, sizeof *list->names, compare_names);
     return code;
 }
@@ -156,7 +158,8 @@ static slw_code read_claims(const visiting *v, int slot, slw_key **key, slw_spec
         return SLW_OK;
     slw_key_release(key);
     slw_spec_release(spec);
-    return slwi_fail(err, SLW_E_INVALID_ENTRY, "MARKER_DIFFERS", "the manifest is of another key or spec than the path");
+    return slwi_fail(err, SLW_E_INVALID_ENTRY, "MARKER_DIFFERS",
+                     "the manifest is of another key or spec than the path");
 }
 
 static slw_code judge_slot(const visiting *v, int slot, slot_facts *facts, slw_error *err) {
@@ -228,7 +231,8 @@ slw_code slw_store_visit(slw_store *store, int full, slw_slot_visitor visitor, v
         return SLW_OK;
     }
     if (code != SLW_OK) return code;
-    visiting v = {.store = store, .full = full, .visitor = visitor, .context = context, .trust = root.trust, .err = err};
+    visiting v = {
+        .store = store, .full = full, .visitor = visitor, .context = context, .trust = root.trust, .err = err};
     code = visit_name(&v, root.fd, 0, "artifacts");
     slwi_root_close(&root);
     return code;

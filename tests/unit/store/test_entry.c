@@ -202,14 +202,30 @@ START_TEST(later_options_are_refused) {
     slw_store *out = NULL;
     const char *layer = "x";
     switch (_i) {
-    case 0: options.verify = SLW_VERIFY_MEMO; break;
-    case 1: options.durability = SLW_DURABILITY_BATCH; break;
-    case 2: options.durability = SLW_DURABILITY_NONE; break;
-    case 3: options.quarantine = 1; break;
-    case 4: options.leases = 1; break;
-    case 5: options.limit_bytes = 1; break;
-    case 6: options.limit_entries = 1; break;
-    default: options.layers = &layer; break;
+    case 0:
+        options.verify = SLW_VERIFY_MEMO;
+        break;
+    case 1:
+        options.durability = SLW_DURABILITY_BATCH;
+        break;
+    case 2:
+        options.durability = SLW_DURABILITY_NONE;
+        break;
+    case 3:
+        options.quarantine = 1;
+        break;
+    case 4:
+        options.leases = 1;
+        break;
+    case 5:
+        options.limit_bytes = 1;
+        break;
+    case 6:
+        options.limit_entries = 1;
+        break;
+    default:
+        options.layers = &layer;
+        break;
     }
     ck_assert_int_eq(slw_store_open(&options, &out, &err), SLW_E_UNSUPPORTED);
     ck_assert_ptr_null(out);

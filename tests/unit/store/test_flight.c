@@ -193,7 +193,8 @@ START_TEST(what_differs_flies_alone) {
     slw_store *const stores[4] = {store, read_only, on_map, elsewhere};
     int leads = 0;
     for (int i = 0; i < 4; i++) {
-        slt_ok(slwi_flight_join(stores[i], world.key, i == 0 ? spec : world.spec, SLWI_NEVER, &others[i], &leads, &err), &err);
+        slt_ok(slwi_flight_join(stores[i], world.key, i == 0 ? spec : world.spec, SLWI_NEVER, &others[i], &leads, &err),
+               &err);
         ck_assert_int_eq(leads, 1);
     }
     ck_assert_uint_eq(slwi_flight_count(), 5);
@@ -215,7 +216,8 @@ static int in_child(void *context) {
     slwi_flight *flight = NULL;
     int leads = 0;
     if (slwi_flight_count() != 0) return 1;
-    if (slwi_flight_join(store, world.key, world.spec, slwi_now_ns(), &flight, &leads, &err) != SLW_OK || !leads) return 2;
+    if (slwi_flight_join(store, world.key, world.spec, slwi_now_ns(), &flight, &leads, &err) != SLW_OK || !leads)
+        return 2;
     slwi_flight_abandon(flight);
     return 0;
 }

@@ -64,7 +64,8 @@ static slw_code read_rules(world *w, const slwi_tree_rules *rules, slwi_image **
 }
 
 static slw_code read_tree(world *w) {
-    const slwi_tree_rules rules = {.bad_code = SLW_E_INVALID_SOURCE, .limit_code = SLW_E_LIMIT, .hash = 1, .where = "tree"};
+    const slwi_tree_rules rules = {
+        .bad_code = SLW_E_INVALID_SOURCE, .limit_code = SLW_E_LIMIT, .hash = 1, .where = "tree"};
     return read_rules(w, &rules, NULL);
 }
 
@@ -77,7 +78,8 @@ static void expect_paths(const world *w, const char *const *paths, size_t count)
 }
 
 START_TEST(paths_come_in_the_order_of_code_points) {
-    static const char *const paths[] = {"A", "_", "a-b", "a.b", "a/x", "a/y/z", "a0b", "\xee\x80\x80", "\xf0\x9f\x98\x80"};
+    static const char *const paths[] = {
+        "A", "_", "a-b", "a.b", "a/x", "a/y/z", "a0b", "\xee\x80\x80", "\xf0\x9f\x98\x80"};
     world w;
     begin(&w);
     ck_assert_int_eq(mkdir(in_tree(&w, "a"), 0700), 0);
@@ -125,7 +127,8 @@ END_TEST
 
 /* Sizes around the batch's: files that fill it, that just fit, and that are hashed in pieces. */
 START_TEST(every_size_is_hashed_right) {
-    static const size_t sizes[] = {1, 63, 64, 4096, SLWI_BATCH_BYTES - 1, SLWI_BATCH_BYTES, SLWI_BATCH_BYTES + 1, 900001, 5};
+    static const size_t sizes[] = {1,      63, 64, 4096, SLWI_BATCH_BYTES - 1, SLWI_BATCH_BYTES, SLWI_BATCH_BYTES + 1,
+                                   900001, 5};
     world w;
     begin(&w);
     char *bytes = malloc(1000000);
@@ -314,7 +317,8 @@ START_TEST(every_allocation_may_fail) {
         slwi_scratch *scratch = slwi_scratch_borrow(store);
         ck_assert_ptr_nonnull(scratch);
         const int fd = open(in_tree(&w, "."), O_RDONLY | O_DIRECTORY);
-        const slwi_tree_rules rules = {.bad_code = SLW_E_INVALID_SOURCE, .limit_code = SLW_E_LIMIT, .hash = 1, .keep = "a"};
+        const slwi_tree_rules rules = {
+            .bad_code = SLW_E_INVALID_SOURCE, .limit_code = SLW_E_LIMIT, .hash = 1, .keep = "a"};
         slwi_image *kept = NULL;
         slw_error err = SLW_ERROR_INIT;
         const slw_code code = slwi_inventory_read(scratch, fd, &rules, &inventory, &kept, NULL, &err);

@@ -35,7 +35,8 @@ static void add(text *t, const char *path, const char *bytes, size_t size, int e
     slwi_inventory *inventory = &t->inventory;
     inventory->files = slwi_realloc_array(&standard, inventory->files, inventory->count + 1, sizeof *inventory->files);
     slwi_tree_file *file = &inventory->files[inventory->count++];
-    *file = (slwi_tree_file){.path = path, .path_size = (uint32_t)strlen(path), .size = size, .executable = executable != 0};
+    *file = (slwi_tree_file){
+        .path = path, .path_size = (uint32_t)strlen(path), .size = size, .executable = executable != 0};
     slw_sha256((slw_bytes){bytes, size}, &file->sha256);
 }
 
@@ -81,14 +82,13 @@ START_TEST(names_are_escaped_as_json_wants_them) {
     add(&t, "\xff", "4", 1, 0);
     add(&t, "\xf0\x9f\x98\x80", "5", 1, 0);
     write_all(&t, key, spec, none);
-    static const char *const pieces[] = {
-        "{\"build_kind\":\"distributed\",\"components\":{\"environment\":{",
-        "\"files\":[{\"executable\":true,\"path\":\"a\\\"b\",\"sha256\":\"",
-        "{\"executable\":false,\"path\":\"tab\\there\",",
-        "\"path\":\"\\u00e9\",",
-        "\"path\":\"\\udcff\",",
-        "\"path\":\"\\ud83d\\ude00\",",
-        "\"required_files\":[\"a\\\"b\"],\"schema\":1,\"state\":\"ready\"}"};
+    static const char *const pieces[] = {"{\"build_kind\":\"distributed\",\"components\":{\"environment\":{",
+                                         "\"files\":[{\"executable\":true,\"path\":\"a\\\"b\",\"sha256\":\"",
+                                         "{\"executable\":false,\"path\":\"tab\\there\",",
+                                         "\"path\":\"\\u00e9\",",
+                                         "\"path\":\"\\udcff\",",
+                                         "\"path\":\"\\ud83d\\ude00\",",
+                                         "\"required_files\":[\"a\\\"b\"],\"schema\":1,\"state\":\"ready\"}"};
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
         ck_assert_msg(strstr(t.text.data, pieces[i]) != NULL, "%s is not in %s", pieces[i], t.text.data);
     slw_key_release(&key);

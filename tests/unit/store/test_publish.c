@@ -1,4 +1,5 @@
-/* A publication, call by call: the order in which things are made, synced and named, and what a failure at the end leaves. */
+/* A publication, call by call: the order in which things are made, synced and named, and what a failure at the end
+   leaves. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,9 +14,11 @@
 static slk_world world;
 static slw_store *store;
 
-static const slk_file nested[] = {
-    {"a/b/deep", "deep", 4, 0600}, {"a/near", "near", 4, 0600}, {"bin/tool", "#!", 2, 0755}, {"kernel/source.pto", "k", 1, 0644},
-    {"kernel_config.py", "c", 1, 0444}};
+static const slk_file nested[] = {{"a/b/deep", "deep", 4, 0600},
+                                  {"a/near", "near", 4, 0600},
+                                  {"bin/tool", "#!", 2, 0755},
+                                  {"kernel/source.pto", "k", 1, 0644},
+                                  {"kernel_config.py", "c", 1, 0444}};
 
 static void begin(const char *domain) {
     slk_world_make(&world, domain);
@@ -174,7 +177,8 @@ END_TEST
 START_TEST(without_noreplace_a_plain_rename_does) {
     begin(SLW_DOMAIN_DEFAULT);
     slt_fault_os_install(NULL);
-    slt_fault_os_add((slt_fault){.call = SLT_RENAME_NOREPLACE, .nth = 1, .every = 1, .error_number = _i == 0 ? EINVAL : ENOSYS});
+    slt_fault_os_add(
+        (slt_fault){.call = SLT_RENAME_NOREPLACE, .nth = 1, .every = 1, .error_number = _i == 0 ? EINVAL : ENOSYS});
     slk_world_expect(&world, store, SLW_PUBLISHED, SLW_FAILURE_NONE);
     ck_assert_uint_eq(slt_fault_os_count(SLT_RENAME), 1);
     slw_store_health health = {.size = sizeof health};
@@ -191,7 +195,8 @@ START_TEST(a_failed_parent_sync_keeps_both) {
     slk_result result;
     begin(SLW_DOMAIN_DEFAULT);
     slt_fault_os_install(NULL);
-    /* 5 files, 4 directories, the staging directory, the manifest, the staging directory again: the 13th is the parent. */
+    /* 5 files, 4 directories, the staging directory, the manifest, the staging directory again: the 13th is the
+       parent. */
     slt_fault_os_add((slt_fault){.call = SLT_FSYNC, .nth = 13, .error_number = EIO});
     slk_world_get(&world, store, &result);
     ck_assert_uint_eq(slt_fault_os_fired(), 1);
