@@ -10,14 +10,13 @@
 #include "hex.h"
 #include "host_job.h"
 #include "host_kernel_text.h"
-#include "host_reader.h"
 #include "host_words.h"
 #include "memory.h"
 
 #define WORK               ".slipway-work"
 #define DEPENDENCIES       "source.d"
 #define OBJECT             "../kernel.o"
-#define SHARED_OBJECT      "../" SLWI_HOST_LAUNCH_BINARY
+#define SHARED_OBJECT      "../kernel.so"
 #define OBJECT_MODE        0644u
 #define SHARED_OBJECT_MODE 0755u
 
