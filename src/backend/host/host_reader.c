@@ -16,7 +16,7 @@
 
 #define RECORD_BYTES       ((uint32_t)sizeof(slw_host_kernel_record))
 #define PARAM_BYTES        ((uint32_t)sizeof(slw_host_param_record))
-#define POINTER_BYTES (sizeof(void *))
+#define POINTER_BYTES      (sizeof(void *))
 #define STATIC_SHARED_STEP 16u
 
 int slwi_host_recognises(slw_bytes binary) {

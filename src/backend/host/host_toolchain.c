@@ -53,11 +53,24 @@ static int next_directory(const char **at, char *out) {
     return 0;
 }
 
+/* A launcher that stands under a compiler's name starts another program, which is not the one that would be proved. The
+   compiler itself comes later in the same search. */
+static int is_launcher(const char *path) {
+    static const char *const names[] = {"ccache", "sccache", "distcc", "icecc", NULL};
+    const slwi_os *os = slwi_os_get();
+    char resolved[SLWI_HOST_PATH_MAX];
+    if (os->realpath(os, path, resolved) < 0) return 0;
+    for (size_t i = 0; names[i] != NULL; i++) {
+        if (strcmp(names[i], slwi_host_base_name(resolved)) == 0) return 1;
+    }
+    return 0;
+}
+
 static int find_or_note(const char *path, const char *name, char *out, slw_error *note) {
     char directory[SLWI_HOST_PATH_MAX];
     while (next_directory(&path, directory)) {
         if (!slwi_host_join(out, directory, name)) continue;
-        if (is_program(out)) return 1;
+        if (is_program(out) && !is_launcher(out)) return 1;
         if (note != NULL) slwi_error_tried(note, out);
     }
     return 0;

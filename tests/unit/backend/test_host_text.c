@@ -357,6 +357,8 @@ START_TEST(triples) {
     ck_assert(slwi_host_triple_fits(triple));
     (void)snprintf(triple, sizeof(triple), "%sx32", target);
     ck_assert(!slwi_host_triple_fits(triple));
+    (void)snprintf(triple, sizeof(triple), "%.*s-redhat-linux", (int)(dash - target), target);
+    ck_assert_int_eq(slwi_host_triple_fits(triple), !slwi_host_is_musl());
     ck_assert(!slwi_host_triple_fits("sparc-linux-gnu"));
     (void)snprintf(triple, sizeof(triple), "%.*s-apple-darwin", (int)(dash - target), target);
     ck_assert(!slwi_host_triple_fits(triple));

@@ -45,6 +45,14 @@ START_TEST(search_order_and_refusals) {
     slt_ok(slwi_host_find_compiler("clang", directory, found, resolved, &err), &err);
     ck_assert_str_eq(found, slt_path(directory, "clang", NULL));
     ck_assert_str_eq(slwi_host_base_name(resolved), "gcc");
+    /* a launcher under a compiler's name is passed over */
+    const char *launchers = slt_scratch();
+    slt_write_file(slt_path(launchers, "ccache", NULL), "x", 1, 0755);
+    ck_assert_int_eq(symlink("ccache", slt_path(launchers, "gcc", NULL)), 0);
+    char both[SLWI_HOST_PATH_MAX];
+    (void)snprintf(both, sizeof(both), "%s:%s", launchers, directory);
+    slt_ok(slwi_host_find_compiler("gcc", both, found, resolved, &err), &err);
+    ck_assert_str_eq(found, slt_path(directory, "gcc", NULL));
     /* the system's directories come last, and a path that is nowhere still ends there */
     slt_ok(slwi_host_find_compiler(NULL, "/nonexistent:.:", found, resolved, &err), &err);
     ck_assert_ptr_nonnull(strstr(found, "/bin/cc"));
