@@ -65,7 +65,7 @@ typedef struct slw_compile_options {
     const char *override_stage; /* take this stage's output from override_path; its digest enters the key */
     const char *override_path;
     uint64_t timeout_ns; /* for all stages together; 0: the store's build time-out */
-    slw_cancel *cancel;
+    slw_cancel *cancel;  /* of this request, as slw_builder.cancel; NULL: the store's alone */
 } slw_compile_options;
 #define SLW_COMPILE_OPTIONS_INIT                                                                                       \
     { sizeof(slw_compile_options), NULL, NULL, 0, 0, NULL, NULL, NULL, 0, NULL }

@@ -21,9 +21,11 @@ typedef struct slw_device_options {
     uint32_t pool_threads;      /* host: threads beside the caller's; 0: processors - 1, at most 63. UINT32_MAX: none */
     const struct slw_driver_vtable *driver; /* <slipway/sys/driver_impl.h>; NULL: the built-in of that kind */
     void *driver_context;                   /* for `driver` */
+    uint64_t load_timeout_ns; /* for waiting until another thread has loaded or unloaded the same image; 0: 15 minutes */
+    slw_cancel *cancel;       /* for the same wait; NULL: none. It must outlive the device */
 } slw_device_options;
 #define SLW_DEVICE_OPTIONS_INIT                                                                                        \
-    { sizeof(slw_device_options), SLW_ALLOCATOR_INIT, NULL, 0, NULL, 0, NULL, NULL }
+    { sizeof(slw_device_options), SLW_ALLOCATOR_INIT, NULL, 0, NULL, 0, NULL, NULL, 0, NULL }
 
 /* What a device is and allows; limits come from the driver. */
 typedef struct slw_device_info {
@@ -56,6 +58,9 @@ SLW_API SLW_MUST_CHECK slw_code slw_device_open(const slw_device_options *option
    and launchables keep their device alive, so closing in any order is safe. Accepts a pointer to NULL. */
 SLW_API void slw_device_close(slw_device **device);
 SLW_API SLW_MUST_CHECK slw_code slw_device_describe(const slw_device *device, slw_device_info *out, slw_error *err);
+/* The driver's own context: a CUcontext on cuda; on host an opaque address that is this device's alone. Valid as long
+   as the handle; NULL for what is no device. Threads: any. */
+SLW_API void *slw_device_native_context(const slw_device *device);
 
 /* Modules loaded now, and those retired (discarded, and kept until the device closes). */
 typedef struct slw_device_counts {

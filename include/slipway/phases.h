@@ -102,7 +102,8 @@ SLW_API void slw_hydrated_discard(slw_hydrated **hydrated) SLW_ENDS(*hydrated);
 /* ---- DeviceLoaded: a reference to the driver's module ---------------------------------------------------------- */
 
 /* Loads the launch binary: preflight first (TARGET_MISMATCH, OUT_OF_RESOURCES), then the driver, really. A failure that
-   is the image's fault is remembered by the device and refused at once the next time. */
+   is the image's fault is remembered by the device and refused at once the next time. Another thread's load of the same
+   image is waited for as slw_device_options says: TIMEOUT, CANCELLED. */
 SLW_API SLW_MUST_CHECK slw_code slw_device_load(slw_hydrated **from, slw_device *device, slw_device_loaded **out,
                                                 slw_error *err) SLW_CONSUMES(*from) SLW_MAKES(*out);
 SLW_API SLW_MUST_CHECK slw_code slw_device_loaded_share(const slw_device_loaded *loaded, slw_device_loaded **out,

@@ -69,7 +69,7 @@ typedef struct slw_build_context {
     uint32_t size;
     const char *directory; /* write the outputs here: fresh, private, 0700, outside every store */
     uint64_t deadline_ns;  /* on the monotonic clock; UINT64_MAX: none */
-    slw_cancel *cancel;    /* may be NULL */
+    slw_cancel *cancel;    /* the builder's, else the store's; may be NULL */
     void **value;          /* the builder may leave one value for the report */
 } slw_build_context;
 
@@ -86,9 +86,11 @@ typedef struct slw_builder {
     uint64_t timeout_ns;                               /* 0: the store's build_timeout_ns */
     const char *directory; /* use the files of this directory in place instead of a fresh one; never changed or removed.
                               `build` may then be NULL */
+    slw_cancel *cancel; /* of this request: ends its waits, as the store's does, and is the build's token instead of the
+                           store's. NULL: the store's alone */
 } slw_builder;
 #define SLW_BUILDER_INIT                                                                                               \
-    { sizeof(slw_builder), NULL, NULL, NULL, NULL, 0, NULL }
+    { sizeof(slw_builder), NULL, NULL, NULL, NULL, 0, NULL, NULL }
 
 typedef enum slw_disposition { SLW_HIT = 0, SLW_PUBLISHED = 1, SLW_PRIVATE = 2 } slw_disposition;
 typedef enum slw_build_failure {

@@ -1,5 +1,6 @@
 /* Devices as objects: opened, described, counted, closed. */
 #include <string.h>
+#include <time.h>
 
 #include "device_object.h"
 #include "drivers.h"
@@ -62,11 +63,26 @@ static slw_code choose_driver(const slw_device_options *options, const slw_drive
     return SLW_OK;
 }
 
+/* On the monotonic clock where that can be had: a clock that people can set would make a waiter deaf. */
+static int make_condition(pthread_cond_t *condition) {
+#if defined(__APPLE__)
+    return pthread_cond_init(condition, NULL);
+#else
+    pthread_condattr_t attributes;
+    int failed = pthread_condattr_init(&attributes);
+    if (failed != 0) return failed;
+    failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    if (failed == 0) failed = pthread_cond_init(condition, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    return failed;
+#endif
+}
+
 static slw_code make_locks(slw_device *device, slw_error *err) {
     if (pthread_mutex_init(&device->lock, NULL) != 0) {
         return slwi_fail(err, SLW_E_NO_MEMORY, NULL, "no mutex for the device");
     }
-    if (pthread_cond_init(&device->changed, NULL) != 0) {
+    if (make_condition(&device->changed) != 0) {
         pthread_mutex_destroy(&device->lock);
         return slwi_fail(err, SLW_E_NO_MEMORY, NULL, "no condition variable for the device");
     }
@@ -104,6 +120,8 @@ static slw_code device_create(const slw_device_options *options, const slw_drive
     device->driver = driver;
     device->fork_generation = slwi_fork_generation();
     device->counts.size = sizeof device->counts;
+    device->load_timeout_ns = options->load_timeout_ns;
+    device->cancel = options->cancel;
     atomic_init(&device->lost, 0);
     atomic_init(&device->references, 1u);
     code = make_locks(device, err);
@@ -215,4 +233,9 @@ slw_code slw_device_describe(const slw_device *device, slw_device_info *out, slw
     }
     *out = device->info;
     return SLW_OK;
+}
+
+void *slw_device_native_context(const slw_device *device) {
+    if (device == NULL || device->tag != SLWI_DEVICE_TAG) return NULL;
+    return device->driver->native_context != NULL ? device->driver->native_context(device->state) : device->state;
 }

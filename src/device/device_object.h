@@ -52,6 +52,8 @@ struct slw_device {
     const slw_driver_vtable *driver;
     void *state;
     slw_device_info info;
+    uint64_t load_timeout_ns; /* for waiting on another thread's load */
+    slw_cancel *cancel;
 
     slw_device *next, *previous; /* in the list of all devices, under its lock */
 

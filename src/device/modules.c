@@ -5,10 +5,16 @@
  * find may have revived the module. Each life therefore has its own device reference and its own ending; an ending that
  * was overtaken by a revival is counted in `endings` and only passes through. */
 #include <string.h>
+#include <time.h>
 
+#include "clock.h"
 #include "device_object.h"
 #include "fail.h"
 #include "memory.h"
+#include "os.h"
+
+#define POLL_NS         20000000 /* how soon a token and a deadline are looked at */
+#define LOAD_TIMEOUT_NS UINT64_C(900000000000)
 
 static size_t bucket_of(const slw_digest *sha256) {
     return sha256->bytes[0] % SLWI_MODULE_BUCKETS;
@@ -129,9 +135,23 @@ static slwi_module *module_take(slw_device *device, slwi_module *module) {
     return module;
 }
 
-/* Under the lock: waits while somebody loads or unloads it. Sets *out and gives OK; MISS with nothing said; or the
-   failure. */
+/* Under the lock: until something changed, but never for long. */
+static void wait_a_little(slw_device *device) {
+#if defined(__APPLE__)
+    const struct timespec pause = {0, POLL_NS};
+    (void)pthread_cond_timedwait_relative_np(&device->changed, &device->lock, &pause);
+#else
+    const slwi_os *os = slwi_os_real(); /* the condition knows the real clock only */
+    const uint64_t until = os->now_ns(os) + POLL_NS;
+    const struct timespec at = {(time_t)(until / 1000000000), (long)(until % 1000000000)};
+    (void)pthread_cond_timedwait(&device->changed, &device->lock, &at);
+#endif
+}
+
+/* Under the lock: waits while somebody loads or unloads it. Sets *out and gives OK; MISS with nothing said; TIMEOUT and
+   CANCELLED of the wait; or the failure that is remembered. */
 static slw_code find_locked(slw_device *device, const slw_digest *sha256, slwi_module **out, slw_error *err) {
+    const uint64_t deadline_ns = slwi_deadline_ns(device->load_timeout_ns, LOAD_TIMEOUT_NS);
     for (;;) {
         slwi_module *const module = table_find(device, sha256);
         if (module == NULL) break;
@@ -139,7 +159,10 @@ static slw_code find_locked(slw_device *device, const slw_digest *sha256, slwi_m
             *out = module_take(device, module);
             return SLW_OK;
         }
-        pthread_cond_wait(&device->changed, &device->lock);
+        const slw_code code =
+            slwi_check_wait(deadline_ns, device->cancel, "another thread loads or unloads this image", err);
+        if (code != SLW_OK) return code;
+        wait_a_little(device);
     }
     slwi_failure *const failure = *failure_place(device, sha256);
     if (failure == NULL) return SLW_E_MISS;

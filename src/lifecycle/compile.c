@@ -84,6 +84,7 @@ static slw_code obtain(slwi_request *request, slw_build_report *report, slwi_ent
     builder.build = slwi_request_build;
     builder.confirm = slwi_request_confirm;
     builder.timeout_ns = request->options.timeout_ns;
+    builder.cancel = request->options.cancel;
     slw_store *store = request->compiler->store;
     if (request->reason[0] == '\0')
         return slwi_store_get_or_build(store, request->key, request->spec, &builder, report, entry, err);

@@ -25,7 +25,7 @@ static slw_stage_context stage_context(const slwi_request *request, const slw_bu
         .size = sizeof(slw_stage_context),
         .directory = build->directory,
         .deadline_ns = build->deadline_ns,
-        .cancel = request->options.cancel != NULL ? request->options.cancel : build->cancel,
+        .cancel = build->cancel,
         .temporary_root = request->compiler->temporary_root,
     };
 }

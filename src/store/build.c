@@ -90,6 +90,10 @@ static slw_code call(slw_code (*function)(void *, const slw_build_context *, slw
     return code;
 }
 
+static int cancel_requested(const slw_store *store, const slw_builder *builder) {
+    return slw_cancel_requested(store->cancel) || slw_cancel_requested(builder->cancel);
+}
+
 static slw_code run_builder(slw_store *store, const slw_builder *builder, slwi_built *built, slw_build_context *context,
                             slw_error *err) {
     const uint64_t generation = slwi_fork_generation();
@@ -101,7 +105,7 @@ static slw_code run_builder(slw_store *store, const slw_builder *builder, slwi_b
         slwi_error_reset(err);
         return slwi_fail(err, SLW_E_FORKED, NULL, "the builder came back in a forked child");
     }
-    const int cancelled = code == SLW_E_CANCELLED && slw_cancel_requested(store->cancel);
+    const int cancelled = code == SLW_E_CANCELLED && cancel_requested(store, builder);
     const int late = code == SLW_E_TIMEOUT && slwi_now_ns() >= context->deadline_ns;
     built->own_wait_ended = cancelled || late;
     return code;
@@ -165,7 +169,7 @@ static slw_code run_in_directory(slw_store *store, const slw_spec *spec, const s
     slw_build_context context = {.size = sizeof context,
                                  .directory = built->directory->path,
                                  .deadline_ns = slwi_deadline_ns(timeout, 0),
-                                 .cancel = store->cancel,
+                                 .cancel = builder->cancel != NULL ? builder->cancel : store->cancel,
                                  .value = &built->directory->value};
     built->directory->context = builder->context;
     built->directory->release_value = builder->release_value;
@@ -181,7 +185,7 @@ slw_code slwi_build_run(slw_store *store, const slw_spec *spec, const slw_builde
     slwi_inventory_init(&out->inventory, &store->allocator);
     slw_error local = SLW_ERROR_INIT;
     slw_error *record = err != NULL ? err : &local; /* the builder always has one to fill */
-    if (slw_cancel_requested(store->cancel)) {
+    if (cancel_requested(store, builder)) {
         out->own_wait_ended = 1;
         return slwi_fail(record, SLW_E_CANCELLED, NULL, "cancelled before the build began");
     }

@@ -140,7 +140,8 @@ static void wait_a_little(void) {
 
 /* Waits as one of the flight's users, mutex held, until it is done (OK, *leads 0), needs a leader (OK, *leads 1), or
    the waiter's own token or deadline ends the wait. */
-static slw_code wait_for_flight(slwi_flight *flight, const slw_store *store, uint64_t deadline_ns, int *leads) {
+static slw_code wait_for_flight(slwi_flight *flight, const slw_store *store, uint64_t deadline_ns,
+                                const slw_cancel *cancel, int *leads) {
     for (;;) {
         if (flight->done) {
             *leads = 0;
@@ -152,14 +153,15 @@ static slw_code wait_for_flight(slwi_flight *flight, const slw_store *store, uin
             *leads = 1;
             return SLW_OK;
         }
-        const slw_code code = slwi_check_wait(deadline_ns, store->cancel, "waiting", NULL);
+        const slw_code code = slwi_check_both(deadline_ns, store, cancel, "waiting", NULL);
         if (code != SLW_OK) return code;
         wait_a_little();
     }
 }
 
 static slw_code join_locked(slw_store *store, const slw_key *key, const slw_spec *spec, const slwi_stat *root,
-                            uint64_t deadline_ns, slwi_flight **out, int *leads, slwi_flight **to_free) {
+                            uint64_t deadline_ns, const slw_cancel *cancel, slwi_flight **out, int *leads,
+                            slwi_flight **to_free) {
     slwi_flight *flight = flights;
     while (flight != NULL && !is_flight_of(flight, store, key, spec, root->dev, root->ino)) flight = flight->next;
     if (flight == NULL) {
@@ -173,7 +175,7 @@ static slw_code join_locked(slw_store *store, const slw_key *key, const slw_spec
     }
     if (flight->led && pthread_equal(flight->leader, pthread_self())) return SLW_E_RECURSIVE;
     flight->users++;
-    const slw_code code = wait_for_flight(flight, store, deadline_ns, leads);
+    const slw_code code = wait_for_flight(flight, store, deadline_ns, cancel, leads);
     if (code == SLW_OK)
         *out = flight;
     else if (drop_user(flight))
@@ -195,14 +197,14 @@ static slw_code join_failure(slw_code code, slw_error *err) {
 }
 
 slw_code slwi_flight_join(slw_store *store, const slw_key *key, const slw_spec *spec, uint64_t deadline_ns,
-                          slwi_flight **out, int *leads, slw_error *err) {
+                          const slw_cancel *cancel, slwi_flight **out, int *leads, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     slwi_stat root;
     slwi_flight *to_free = NULL;
     (void)pthread_once(&once, prepare_table);
     if (os->fstatat(os, AT_FDCWD, store->root, 0, &root) < 0) root.dev = root.ino = 0;
     (void)pthread_mutex_lock(&mutex);
-    const slw_code code = join_locked(store, key, spec, &root, deadline_ns, out, leads, &to_free);
+    const slw_code code = join_locked(store, key, spec, &root, deadline_ns, cancel, out, leads, &to_free);
     (void)pthread_mutex_unlock(&mutex);
     if (to_free != NULL) free_flight(to_free);
     return code == SLW_OK ? SLW_OK : join_failure(code, err);

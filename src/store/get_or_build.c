@@ -143,7 +143,7 @@ static slw_code lead_writable(request *r, slwi_outcome *outcome, slw_error *err)
     slwi_key_lock lock;
     slw_error why = SLW_ERROR_INIT;
     const uint64_t start = slwi_now_ns();
-    slw_code code = slwi_key_lock_take(&lock, r->store, r->key, r->spec, r->deadline_ns, &why);
+    slw_code code = slwi_key_lock_take(&lock, r->store, r->key, r->spec, r->deadline_ns, r->builder->cancel, &why);
     outcome->lock_wait_ns = slwi_now_ns() - start;
     if (code == SLW_E_LOCK) {
         set_reason(outcome, SLW_FAILURE_LOCK, why.message);
@@ -216,7 +216,8 @@ static slw_code answer(request *r, slwi_outcome *outcome, int *coalesced, slw_er
         }
         slwi_flight *flight = NULL;
         int leads = 0;
-        slw_code code = slwi_flight_join(r->store, r->key, r->spec, r->deadline_ns, &flight, &leads, err);
+        slw_code code =
+            slwi_flight_join(r->store, r->key, r->spec, r->deadline_ns, r->builder->cancel, &flight, &leads, err);
         if (code == SLW_E_TIMEOUT) {
             slwi_error_reset(err);
             set_reason(outcome, SLW_FAILURE_LOCK, "another thread did not finish this request in time");

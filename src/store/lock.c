@@ -182,7 +182,7 @@ static int wait_for_file(const slwi_key_lock *lock, int fd, uint64_t deadline_ns
             *code = lock_failure(lock->store, -r, "flock", err);
             return -1;
         }
-        *code = slwi_check_wait(deadline_ns, lock->store->cancel, "waiting for the key's lock", NULL);
+        *code = slwi_check_both(deadline_ns, lock->store, lock->cancel, "waiting for the key's lock", NULL);
         if (*code == SLW_E_TIMEOUT)
             *code = waited_too_long(lock, fd, err);
         else if (*code == SLW_E_CANCELLED)
@@ -198,7 +198,7 @@ static int wait_for_file(const slwi_key_lock *lock, int fd, uint64_t deadline_ns
 static slw_code pause_before_again(const slwi_key_lock *lock, uint64_t deadline_ns, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     os->sleep_ns(os, WAIT_FIRST_NS);
-    const slw_code code = slwi_check_wait(deadline_ns, lock->store->cancel, "taking the key's lock", NULL);
+    const slw_code code = slwi_check_both(deadline_ns, lock->store, lock->cancel, "taking the key's lock", NULL);
     if (code == SLW_E_CANCELLED) return slwi_fail(err, code, NULL, "cancelled while taking the key's lock");
     if (code != SLW_OK)
         return slwi_fail(err, SLW_E_LOCK, "TIMEOUT", "the key's lock file was replaced again and again");
@@ -231,10 +231,11 @@ static slw_code take_file(slwi_key_lock *lock, int directory, uint64_t deadline_
 }
 
 slw_code slwi_key_lock_take(slwi_key_lock *lock, slw_store *store, const slw_key *key, const slw_spec *spec,
-                            uint64_t deadline_ns, slw_error *err) {
+                            uint64_t deadline_ns, const slw_cancel *cancel, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     (void)pthread_once(&table_once, register_hook);
     *lock = (slwi_key_lock){.store = store, .key = key, .spec = spec, .thread = pthread_self(), .fd = -1};
+    lock->cancel = cancel;
     lock->generation = slwi_fork_generation();
     int directory = -1;
     slw_code code = open_lock_directory(lock, &directory, err);

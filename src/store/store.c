@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "clock.h"
 #include "fail.h"
 #include "memory.h"
 #include "record_writer.h"
@@ -26,6 +27,11 @@ slw_code slwi_request_check(const slw_store *store, const slw_key *key, const sl
 
 int slwi_store_is_default_domain(const slw_store *store) {
     return strcmp(store->domain, SLW_DOMAIN_DEFAULT) == 0;
+}
+
+slw_code slwi_check_both(uint64_t deadline_ns, const slw_store *store, const slw_cancel *cancel, const char *what,
+                         slw_error *err) {
+    return slwi_check_wait(deadline_ns, slw_cancel_requested(cancel) ? cancel : store->cancel, what, err);
 }
 
 static void destroy_store(slwi_ref *self) {

@@ -47,5 +47,8 @@ slw_code slwi_store_check(const slw_store *store, slw_error *err);
 /* USAGE unless all three are there and of one domain. */
 slw_code slwi_request_check(const slw_store *store, const slw_key *key, const slw_spec *spec, slw_error *err);
 int slwi_store_is_default_domain(const slw_store *store);
+/* slwi_check_wait with the request's own token (or NULL) and the store's. */
+slw_code slwi_check_both(uint64_t deadline_ns, const slw_store *store, const slw_cancel *cancel, const char *what,
+                         slw_error *err);
 
 #endif

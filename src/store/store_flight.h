@@ -22,9 +22,10 @@ typedef struct slwi_flight slwi_flight;
 /* Joins the flight of a request, or begins it.
    OK and *leads 1: the caller has to do the work, then slwi_flight_settle or slwi_flight_abandon.
    OK and *leads 0: it is done; read slwi_flight_outcome, then slwi_flight_leave.
-   RECURSIVE: this thread leads it. NO_MEMORY, TIMEOUT, CANCELLED: not joined. */
+   RECURSIVE: this thread leads it. NO_MEMORY, TIMEOUT, CANCELLED (by `cancel`, the request's own token or NULL, or by
+   the store's): not joined. */
 slw_code slwi_flight_join(slw_store *store, const slw_key *key, const slw_spec *spec, uint64_t deadline_ns,
-                          slwi_flight **out, int *leads, slw_error *err);
+                          const slw_cancel *cancel, slwi_flight **out, int *leads, slw_error *err);
 /* The leader's result for all: an error record for a failure, a private build to share, or just "look again". The
    leader keeps what it owns. The flight is gone for the caller. */
 void slwi_flight_settle(slwi_flight *flight, const slwi_outcome *outcome, const slw_error *error);

@@ -13,6 +13,7 @@ typedef struct slwi_key_lock {
     uint64_t dev, ino; /* of the root */
     const slw_key *key;
     const slw_spec *spec;
+    const slw_cancel *cancel; /* of the request; NULL: the store's alone */
     pthread_t thread;
     int fd;        /* -1: none of our own */
     int held;      /* 1: in the table */
@@ -22,9 +23,10 @@ typedef struct slwi_key_lock {
 
 /* Takes the lock of `key`. Waits to `deadline_ns` with back-off. OK: `exclusive` says whether there is a lock at all
    (ENOLCK, EOPNOTSUPP, ENOSYS: there is none); a thread that holds the key already goes on under the lock it has.
-   RECURSIVE: it holds it for this very spec. LOCK: no lock, with the reason; CANCELLED. */
+   RECURSIVE: it holds it for this very spec. LOCK: no lock, with the reason; CANCELLED (by `cancel`, the request's own
+   token or NULL, or by the store's). */
 slw_code slwi_key_lock_take(slwi_key_lock *lock, slw_store *store, const slw_key *key, const slw_spec *spec,
-                            uint64_t deadline_ns, slw_error *err);
+                            uint64_t deadline_ns, const slw_cancel *cancel, slw_error *err);
 void slwi_key_lock_drop(slwi_key_lock *lock);
 
 #endif

@@ -37,6 +37,13 @@ START_TEST(describes_itself) {
         ck_assert_uint_gt(info.max_grid[i], 0);
     }
     ck_assert_mem_eq(slwi_device_info(w.device), &info, sizeof info);
+    /* Each device is a context of its own. */
+    world second;
+    world_open(&second, _i, NULL);
+    ck_assert_ptr_nonnull(slw_device_native_context(w.device));
+    ck_assert_ptr_ne(slw_device_native_context(w.device), slw_device_native_context(second.device));
+    ck_assert_ptr_eq(slw_device_native_context(w.device), slw_device_native_context(w.device));
+    world_close(&second);
     slw_device_info small = SLW_DEVICE_INFO_INIT;
     small.size--;
     ck_assert_int_eq(slw_device_describe(w.device, &small, &w.err), SLW_E_USAGE);

@@ -68,6 +68,8 @@ typedef struct slw_driver_vtable {
     slw_code (*synchronize)(void *state, const slw_stream *stream, slw_error *err);
     /* Waits to a deadline on the monotonic clock until a stream is idle; TIMEOUT. */
     slw_code (*wait_idle)(void *state, slw_stream stream, uint64_t deadline_ns, slw_error *err);
+    /* The driver's own context, for slw_device_native_context. May be NULL: `state` stands for it. */
+    void *(*native_context)(void *state);
 } slw_driver_vtable;
 
 SLW_END_DECLS

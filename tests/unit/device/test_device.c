@@ -109,6 +109,8 @@ START_TEST(wrong_objects_are_usage) {
     slw_device_address address = 0;
     ck_assert_int_eq(slw_device_describe(device, &info, &err), SLW_E_USAGE);
     ck_assert_int_eq(slw_device_describe(NULL, &info, &err), SLW_E_USAGE);
+    ck_assert_ptr_null(slw_device_native_context(device));
+    ck_assert_ptr_null(slw_device_native_context(NULL));
     ck_assert_int_eq(slw_device_get_counts(device, &counts, &err), SLW_E_USAGE);
     ck_assert_int_eq(slw_device_alloc(device, 8, &address, &err), SLW_E_USAGE);
     ck_assert_int_eq(slw_device_synchronize(NULL, NULL, &err), SLW_E_USAGE);

@@ -21,7 +21,7 @@ typedef struct rig {
     slw_error err;
 } rig;
 
-static void rig_open(rig *r) {
+static void rig_open_with(rig *r, uint64_t load_timeout_ns, slw_cancel *cancel) {
     memset(r, 0, sizeof *r);
     r->err = (slw_error)SLW_ERROR_INIT;
     slt_heap_init(&r->heap);
@@ -29,8 +29,14 @@ static void rig_open(rig *r) {
     r->image = slt_image_of_bytes("image", 5, "k");
     slw_device_options options = SLW_DEVICE_OPTIONS_INIT;
     options.allocator = r->heap.allocator;
+    options.load_timeout_ns = load_timeout_ns;
+    options.cancel = cancel;
     slt_null_use(&r->null, &options);
     slt_ok(slw_device_open(&options, &r->device, &r->err), &r->err);
+}
+
+static void rig_open(rig *r) {
+    rig_open_with(r, 0, NULL);
 }
 
 static void rig_close(rig *r) {
@@ -151,6 +157,36 @@ START_TEST(find_waits_for_a_load) {
 }
 END_TEST
 
+/* The wait for another thread's load ends by the device's deadline or token; nothing is remembered of it, and the load
+   goes on. */
+START_TEST(a_wait_for_a_load_ends) {
+    rig r;
+    slw_error err = SLW_ERROR_INIT;
+    slw_cancel *token = NULL;
+    slt_ok(slw_cancel_create(NULL, &token, &err), &err);
+    rig_open_with(&r, _i == 0 ? 50000000 : 0, token);
+    atomic_store(&r.null.load_delay_ms, 600);
+    pthread_t loader;
+    void *loaded = NULL;
+    slwi_module *module = NULL;
+    ck_assert_int_eq(pthread_create(&loader, NULL, load_slowly, &r), 0);
+    pause_ms(100);
+    if (_i == 1) slw_cancel_request(token);
+    const slw_code code = slwi_module_load(r.device, &r.image->image, NULL, &module, &r.err);
+    ck_assert_int_eq(code, _i == 0 ? SLW_E_TIMEOUT : SLW_E_CANCELLED);
+    ck_assert_int_eq(r.err.code, code);
+    ck_assert_ptr_null(module);
+    ck_assert_uint_eq(counts(&r).failures_remembered, 0);
+    pthread_join(loader, &loaded);
+    ck_assert_ptr_nonnull(loaded);
+    ck_assert_ptr_eq(find(&r), loaded); /* what is there is not waited for */
+    slwi_release(loaded);
+    slwi_release(loaded);
+    rig_close(&r);
+    slw_cancel_release(&token);
+}
+END_TEST
+
 static void *unload_slowly(void *argument) {
     slwi_module *module = argument;
     slwi_module_unload_or_release(&module);
@@ -252,6 +288,7 @@ int main(void) {
     tcase_add_test(tcase, overtaken_ending_does_not_retire);
     tcase_add_test(tcase, overtaken_ending_of_an_unloaded_module);
     tcase_add_test(tcase, find_waits_for_a_load);
+    tcase_add_loop_test(tcase, a_wait_for_a_load_ends, 0, 2);
     tcase_add_test(tcase, load_waits_for_an_unload);
     tcase_add_test(tcase, pitfall_17_fork_waits_for_the_table);
     tcase_add_test(tcase, pitfall_18_fork_in_a_load);

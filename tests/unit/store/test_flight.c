@@ -30,6 +30,7 @@ typedef struct joiner {
     slw_store *store;
     const slw_spec *spec;
     uint64_t wait_ms;
+    const slw_cancel *cancel; /* of the request */
     slw_code code;
     int leads;
     slwi_outcome outcome; /* a copy of what it saw */
@@ -42,8 +43,8 @@ static void *join_flight(void *context) {
     const slw_error fresh = SLW_ERROR_INIT;
     slwi_flight *flight = NULL;
     j->error = fresh;
-    j->code = slwi_flight_join(j->store, world.key, j->spec, slwi_now_ns() + j->wait_ms * 1000000, &flight, &j->leads,
-                               &j->error);
+    j->code = slwi_flight_join(j->store, world.key, j->spec, slwi_now_ns() + j->wait_ms * 1000000, j->cancel, &flight,
+                               &j->leads, &j->error);
     if (j->code == SLW_OK && j->leads) {
         const slwi_outcome outcome = {.code = SLW_OK, .disposition = SLW_HIT};
         slwi_flight_settle(flight, &outcome, NULL);
@@ -56,12 +57,17 @@ static void *join_flight(void *context) {
     return NULL;
 }
 
-static void start(joiner *j, slw_store *from, const slw_spec *spec, uint64_t wait_ms) {
+static void start_with(joiner *j, slw_store *from, const slw_spec *spec, uint64_t wait_ms, const slw_cancel *cancel) {
     memset(j, 0, sizeof *j);
     j->store = from;
     j->spec = spec;
     j->wait_ms = wait_ms;
+    j->cancel = cancel;
     ck_assert_int_eq(pthread_create(&j->thread, NULL, join_flight, j), 0);
+}
+
+static void start(joiner *j, slw_store *from, const slw_spec *spec, uint64_t wait_ms) {
+    start_with(j, from, spec, wait_ms, NULL);
 }
 
 static void finish(joiner *j) {
@@ -71,7 +77,7 @@ static void finish(joiner *j) {
 static slwi_flight *lead(void) {
     slwi_flight *flight = NULL;
     int leads = 0;
-    slt_ok(slwi_flight_join(store, world.key, world.spec, SLWI_NEVER, &flight, &leads, &err), &err);
+    slt_ok(slwi_flight_join(store, world.key, world.spec, SLWI_NEVER, NULL, &flight, &leads, &err), &err);
     ck_assert_int_eq(leads, 1);
     return flight;
 }
@@ -130,7 +136,7 @@ START_TEST(a_thread_does_not_wait_for_itself) {
     int leads = 0;
     begin();
     slwi_flight *flight = lead();
-    ck_assert_int_eq(slwi_flight_join(store, world.key, world.spec, SLWI_NEVER, &again, &leads, &err), SLW_E_RECURSIVE);
+    ck_assert_int_eq(slwi_flight_join(store, world.key, world.spec, SLWI_NEVER, NULL, &again, &leads, &err), SLW_E_RECURSIVE);
     slwi_flight_abandon(flight);
     end();
 }
@@ -148,16 +154,17 @@ START_TEST(a_waiters_deadline_is_its_own) {
 }
 END_TEST
 
+/* The store's token, or one of the request's own. */
 START_TEST(a_waiters_cancellation_is_its_own) {
     joiner cancelled, other;
     slw_cancel *token = NULL;
     begin();
     slt_ok(slw_cancel_create(NULL, &token, &err), &err);
     slw_store_options options = slk_options(&world);
-    options.cancel = token;
+    if (_i == 0) options.cancel = token;
     slw_store *cancellable = slk_open_options(&options);
     slwi_flight *flight = lead();
-    start(&cancelled, cancellable, world.spec, 60000);
+    start_with(&cancelled, cancellable, world.spec, 60000, _i == 0 ? NULL : token);
     start(&other, store, world.spec, 60000);
     slk_pause_ms(60);
     slw_cancel_request(token);
@@ -193,13 +200,13 @@ START_TEST(what_differs_flies_alone) {
     slw_store *const stores[4] = {store, read_only, on_map, elsewhere};
     int leads = 0;
     for (int i = 0; i < 4; i++) {
-        slt_ok(slwi_flight_join(stores[i], world.key, i == 0 ? spec : world.spec, SLWI_NEVER, &others[i], &leads, &err),
+        slt_ok(slwi_flight_join(stores[i], world.key, i == 0 ? spec : world.spec, SLWI_NEVER, NULL, &others[i], &leads, &err),
                &err);
         ck_assert_int_eq(leads, 1);
     }
     ck_assert_uint_eq(slwi_flight_count(), 5);
     slwi_flight *joined = NULL;
-    ck_assert_int_eq(slwi_flight_join(same, world.key, world.spec, SLWI_NEVER, &joined, &leads, &err), SLW_E_RECURSIVE);
+    ck_assert_int_eq(slwi_flight_join(same, world.key, world.spec, SLWI_NEVER, NULL, &joined, &leads, &err), SLW_E_RECURSIVE);
     for (int i = 0; i < 4; i++) slwi_flight_abandon(others[i]);
     slwi_flight_abandon(flight);
     slw_store_close(&same);
@@ -216,7 +223,7 @@ static int in_child(void *context) {
     slwi_flight *flight = NULL;
     int leads = 0;
     if (slwi_flight_count() != 0) return 1;
-    if (slwi_flight_join(store, world.key, world.spec, slwi_now_ns(), &flight, &leads, &err) != SLW_OK || !leads)
+    if (slwi_flight_join(store, world.key, world.spec, slwi_now_ns(), NULL, &flight, &leads, &err) != SLW_OK || !leads)
         return 2;
     slwi_flight_abandon(flight);
     return 0;
@@ -241,7 +248,7 @@ int main(void) {
     tcase_add_test(tests, nobody_waits_and_the_leader_gives_up);
     tcase_add_test(tests, a_thread_does_not_wait_for_itself);
     tcase_add_test(tests, a_waiters_deadline_is_its_own);
-    tcase_add_test(tests, a_waiters_cancellation_is_its_own);
+    tcase_add_loop_test(tests, a_waiters_cancellation_is_its_own, 0, 2);
     tcase_add_test(tests, what_differs_flies_alone);
     tcase_add_test(tests, a_forked_child_has_no_flights);
     suite_add_tcase(suite, tests);

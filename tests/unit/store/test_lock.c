@@ -37,7 +37,7 @@ static uint64_t soon(uint64_t ms) {
 static slw_code take(slwi_key_lock *lock, const slw_spec *spec, uint64_t ms) {
     const slw_error fresh = SLW_ERROR_INIT;
     err = fresh;
-    return slwi_key_lock_take(lock, store, world.key, spec, soon(ms), &err);
+    return slwi_key_lock_take(lock, store, world.key, spec, soon(ms), NULL, &err);
 }
 
 /* 1 when nobody holds the file. */
@@ -132,7 +132,7 @@ START_TEST(a_cancelled_wait) {
     const int fd = open(slk_lock_file(&world), O_RDWR);
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
     slw_cancel_request(token);
-    ck_assert_int_eq(slwi_key_lock_take(&lock, cancellable, world.key, world.spec, soon(60000), &err), SLW_E_CANCELLED);
+    ck_assert_int_eq(slwi_key_lock_take(&lock, cancellable, world.key, world.spec, soon(60000), NULL, &err), SLW_E_CANCELLED);
     close(fd);
     slw_store_close(&cancellable);
     slw_cancel_release(&token);
@@ -192,7 +192,7 @@ END_TEST
 static void *take_elsewhere(void *context) {
     slwi_key_lock lock;
     slw_error why = SLW_ERROR_INIT;
-    const slw_code code = slwi_key_lock_take(&lock, store, world.key, context, soon(60), &why);
+    const slw_code code = slwi_key_lock_take(&lock, store, world.key, context, soon(60), NULL, &why);
     if (code == SLW_OK) slwi_key_lock_drop(&lock);
     return (void *)(intptr_t)code;
 }
