@@ -4,7 +4,6 @@
 #include "fail.h"
 #include "memory.h"
 #include "store_object.h"
-#include "text.h"
 
 static void destroy_entry(slwi_ref *self) {
     slwi_entry *entry = (slwi_entry *)(void *)self;
@@ -100,12 +99,12 @@ int slwi_entry_file(const slwi_entry *entry, size_t index, slw_file *out) {
 }
 
 int slwi_entry_find(const slwi_entry *entry, const char *name, slw_file *out) {
-    const slw_bytes wanted = {name, strlen(name)};
+    const size_t size = strlen(name);
     size_t low = 0, high = entry->file_count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         const slwi_entry_file_record *file = &entry->files[middle];
-        const int order = slwi_os_compare((slw_bytes){entry->paths + file->path_at, file->path_size}, wanted);
+        const int order = slwi_path_compare(entry->paths + file->path_at, file->path_size, name, size);
         if (order == 0) return slwi_entry_file(entry, middle, out);
         if (order < 0)
             low = middle + 1;

@@ -25,12 +25,22 @@ void slwi_inventory_free(slwi_inventory *inventory) {
     inventory->size_bytes = 0;
 }
 
+/* Where two names first differ in ASCII, their bytes order them as their code points do; only the rest is decoded. */
+int slwi_path_compare(const char *a, size_t a_size, const char *b, size_t b_size) {
+    const size_t common = a_size < b_size ? a_size : b_size;
+    size_t at = 0;
+    while (at < common && a[at] == b[at]) at++;
+    const unsigned char x = at < a_size ? (unsigned char)a[at] : 0, y = at < b_size ? (unsigned char)b[at] : 0;
+    if (x < 0x80 && y < 0x80) return at == common ? (a_size > b_size) - (a_size < b_size) : (x > y) - (x < y);
+    return slwi_os_compare((slw_bytes){a, a_size}, (slw_bytes){b, b_size});
+}
+
 size_t slwi_inventory_find(const slwi_inventory *inventory, const char *path, size_t size) {
     size_t low = 0, high = inventory->count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         const slwi_tree_file *file = &inventory->files[middle];
-        const int order = slwi_os_compare((slw_bytes){file->path, file->path_size}, (slw_bytes){path, size});
+        const int order = slwi_path_compare(file->path, file->path_size, path, size);
         if (order == 0) return middle;
         if (order < 0)
             low = middle + 1;

@@ -38,7 +38,9 @@ static void put_name(slwi_buffer *out, slw_bytes raw) {
 
 /* Digests, states, kinds and component names are plain by construction. */
 static void put_text(slwi_buffer *out, const char *text) {
-    put_name(out, (slw_bytes){text, strlen(text)});
+    slwi_buffer_append_char(out, '"');
+    slwi_buffer_append(out, text, strlen(text));
+    slwi_buffer_append_char(out, '"');
 }
 
 /* {"<component>":"<digest>",…,"schema":1}: "schema" stands where its name sorts. */

@@ -29,6 +29,8 @@ typedef struct slwi_inventory {
 void slwi_inventory_init(slwi_inventory *inventory, const slw_allocator *allocator);
 void slwi_inventory_clear(slwi_inventory *inventory); /* keeps the memory */
 void slwi_inventory_free(slwi_inventory *inventory);
+/* Order by code point of two names of the file system, as slwi_os_compare, fast where they are ASCII. */
+int slwi_path_compare(const char *a, size_t a_size, const char *b, size_t b_size);
 /* Index of a path, or SIZE_MAX. */
 size_t slwi_inventory_find(const slwi_inventory *inventory, const char *path, size_t size);
 /* 1 when paths, sizes, execute bits and digests are the same; else 0 and *first_different, a path. */

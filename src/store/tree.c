@@ -64,7 +64,7 @@ static slw_code add_name(slwi_tree_walk *walk, const slwi_dirent *entry) {
 
 static int compare_names(const void *a, const void *b) {
     const slwi_tree_name *x = a, *y = b;
-    return slwi_os_compare((slw_bytes){x->name, strlen(x->name)}, (slw_bytes){y->name, strlen(y->name)});
+    return slwi_path_compare(x->name, strlen(x->name), y->name, strlen(y->name));
 }
 
 /* Lists the directory of `level` and sorts its names. */
@@ -215,7 +215,7 @@ static slw_code visit_name(slwi_tree_walk *walk, const slwi_tree_name *item) {
 
 static int compare_files(const void *a, const void *b) {
     const slwi_tree_file *x = a, *y = b;
-    return slwi_os_compare((slw_bytes){x->path, x->path_size}, (slw_bytes){y->path, y->path_size});
+    return slwi_path_compare(x->path, x->path_size, y->path, y->path_size);
 }
 
 /* Directories in the order of their names are nearly, not quite, files in the order of their paths: "a-b" < "a/b". */

@@ -11,6 +11,7 @@
 #include "store_inventory.h"
 #include "store_kit.h"
 #include "store_scratch.h"
+#include "text.h"
 
 typedef struct world {
     const char *root;
@@ -101,6 +102,39 @@ START_TEST(names_that_are_not_text_sort_as_surrogates) {
     slt_ok(read_tree(&w), &w.err);
     expect_paths(&w, paths, 3);
     end(&w);
+}
+END_TEST
+
+/* The short cut orders every pair as decoding does. */
+START_TEST(comparing_by_bytes_where_they_are_ascii) {
+    static const char *const names[] = {"",
+                                        "a",
+                                        "ab",
+                                        "b",
+                                        "a/b",
+                                        "a-b",
+                                        "\x7f",
+                                        "\x80",
+                                        "\xff",
+                                        "\xc3\xa9",
+                                        "\xe4"
+                                        "a",
+                                        "\xe4\xb8\xad",
+                                        "\xe4\xb8",
+                                        "\xe4\xb8"
+                                        "z",
+                                        "\xee\x80\x80",
+                                        "\xf0\x9f\x98\x80",
+                                        "\xf0\x9f"
+                                        "a",
+                                        "\xed\xb3\xa9"};
+    const size_t count = sizeof names / sizeof *names;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++) {
+            const slw_bytes a = {names[i], strlen(names[i])}, b = {names[k], strlen(names[k])};
+            const int fast = slwi_path_compare(names[i], a.size, names[k], b.size), slow = slwi_os_compare(a, b);
+            ck_assert_msg((fast > 0) - (fast < 0) == (slow > 0) - (slow < 0), "%zu and %zu: %d, %d", i, k, fast, slow);
+        }
 }
 END_TEST
 
@@ -343,6 +377,7 @@ int main(void) {
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, paths_come_in_the_order_of_code_points);
     tcase_add_test(tests, names_that_are_not_text_sort_as_surrogates);
+    tcase_add_test(tests, comparing_by_bytes_where_they_are_ascii);
     tcase_add_test(tests, digests_sizes_and_execute_bits);
     tcase_add_test(tests, every_size_is_hashed_right);
     tcase_add_test(tests, more_files_than_a_batch_holds);
