@@ -2,11 +2,14 @@
 #include "kit.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "backends.h"
 #include "clock.h"
+#include "os.h"
 #include "process.h"
 
 static const char kernel_text[] =
@@ -406,6 +409,41 @@ START_TEST(timeouts_and_cancellation) {
 }
 END_TEST
 
+static void *cancel_soon(void *token) {
+    const slwi_os *os = slwi_os_real();
+    os->sleep_ns(os, 200000000);
+    slw_cancel_request(token);
+    return NULL;
+}
+
+/* The request's own token also ends the wait for the key's lock, which somebody else holds. */
+START_TEST(cancellation_reaches_the_wait_for_the_lock) {
+    const slw_source source = source_of(kernel_text);
+    slw_cached *cached = compile_ok(&source, NULL, SLW_PUBLISHED);
+    char lock[512];
+    snprintf(lock, sizeof lock, "%s/locks/%s.lock", world.root, slw_key_digest(slw_cached_key(cached)));
+    slw_cached_discard(&cached);
+    slt_shell("rm -r '%s/artifacts'", world.root);
+    const int fd = open(lock, O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+
+    slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
+    slt_ok(slw_cancel_create(NULL, &options.cancel, &world.err), &world.err);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, cancel_soon, options.cancel), 0);
+    const uint64_t start = slwi_now_ns();
+    ck_code(compile_with(&source, &options, &cached), SLW_E_CANCELLED);
+    ck_assert_ptr_null(cached);
+    ck_assert_uint_lt(slwi_now_ns() - start, 60000000000u); /* the lock's own deadline is far behind that */
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    slw_cancel_release(&options.cancel);
+    close(fd);
+    cached = compile_ok(&source, NULL, SLW_PUBLISHED);
+    slw_cached_discard(&cached);
+}
+END_TEST
+
 /* ---- identity
    ------------------------------------------------------------------------------------------------------- */
 
@@ -637,6 +675,7 @@ int main(void) {
     tcase_add_test(c, always_compile_and_dump);
     tcase_add_test(c, overrides_are_in_the_key);
     tcase_add_test(c, timeouts_and_cancellation);
+    tcase_add_test(c, cancellation_reaches_the_wait_for_the_lock);
     tcase_add_test(c, an_unusable_identity_stays_private);
     tcase_add_test(c, the_document_tells_everything);
     tcase_add_test(c, builds_are_reproducible);
