@@ -202,14 +202,42 @@ static int is_exported_function(const slwi_elf_symbol *symbol) {
     return symbol->visibility == STV_DEFAULT_ || symbol->visibility == STV_PROTECTED_;
 }
 
-static int is_executable(const slwi_elf *elf, uint64_t address) {
-    for (uint32_t i = 0; i < elf->segment_count; i++) {
+/* The executable segments, apart: a file may have tens of thousands of segments and millions of symbols, and asking every
+   one for every other took minutes. */
+typedef struct code_ranges {
+    struct code_range {
+        uint64_t address, size;
+    } *items; /* rising, as the segments are */
+    size_t count;
+} code_ranges;
+
+static slw_code find_code(const dynamic *d, const slw_allocator *allocator, code_ranges *out) {
+    out->count = 0;
+    out->items = slwi_alloc_array(allocator, d->elf->segment_count, sizeof(*out->items));
+    if (out->items == NULL) return slwi_fail_memory(d->err, d->elf->segment_count * sizeof(*out->items));
+    for (uint32_t i = 0; i < d->elf->segment_count; i++) {
         slwi_elf_segment segment;
-        if (slwi_elf_segment_at(elf, i, &segment, NULL) != SLW_OK) return 0;
+        if (slwi_elf_segment_at(d->elf, i, &segment, NULL) != SLW_OK) continue;
         if (segment.type != SLWI_PT_LOAD || (segment.flags & SLWI_PF_X) == 0) continue;
-        if (address >= segment.address && address - segment.address < segment.bytes.size) return 1;
+        out->items[out->count].address = segment.address;
+        out->items[out->count++].size = segment.bytes.size;
     }
-    return 0;
+    return SLW_OK;
+}
+
+static int is_executable(const code_ranges *code, uint64_t address) {
+    size_t low = 0;
+    size_t high = code->count;
+    while (low < high) { /* the last that begins at or before the address */
+        size_t middle = low + (high - low) / 2;
+        if (code->items[middle].address <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    /* Of several that begin at one address all but the last are empty. */
+    return low != 0 && address - code->items[low - 1].address < code->items[low - 1].size;
 }
 
 static const slw_kernel_contract *find_kernel(const slw_kernel_contract *kernels, uint32_t count, const char *name) {
@@ -221,28 +249,31 @@ static const slw_kernel_contract *find_kernel(const slw_kernel_contract *kernels
 }
 
 /* One pass over the symbols; `found` has a byte for each kernel. */
-static void mark_functions(const dynamic *d, const slwi_elf_section *symbols, const slw_kernel_contract *kernels,
-                           uint32_t count, uint8_t *found) {
+static void mark_functions(const dynamic *d, const slwi_elf_section *symbols, const code_ranges *code,
+                           const slw_kernel_contract *kernels, uint32_t count, uint8_t *found) {
     slwi_elf_symbol symbol;
     for (uint64_t i = 0; slwi_elf_symbol_at(symbols, i, &symbol); i++) {
         slw_bytes name;
         if (!is_exported_function(&symbol)) continue;
         if (!slwi_elf_string(d->strings, symbol.name_offset, SLW_HOST_KERNEL_NAME_BYTES - 1, &name)) continue;
         const slw_kernel_contract *kernel = find_kernel(kernels, count, name.data);
-        if (kernel != NULL && is_executable(d->elf, symbol.value)) found[kernel - kernels] = 1;
+        if (kernel != NULL && is_executable(code, symbol.value)) found[kernel - kernels] = 1;
     }
 }
 
 static slw_code check_functions(const dynamic *d, const slw_kernel_contract *kernels, uint32_t count,
                                 const slw_allocator *allocator) {
     slwi_elf_section symbols = {0};
+    code_ranges code;
     slw_code rc = find_symbols(d, &symbols);
+    if (rc == SLW_OK) rc = find_code(d, allocator, &code);
     if (rc != SLW_OK) return rc;
-    uint8_t *found = slwi_alloc_zero(allocator, count);
-    if (found == NULL) return slwi_fail_memory(d->err, count);
-    mark_functions(d, &symbols, kernels, count, found);
     uint32_t missing = 0;
-    while (missing < count && found[missing]) missing++;
+    uint8_t *found = slwi_alloc_zero(allocator, count);
+    if (found != NULL) mark_functions(d, &symbols, &code, kernels, count, found);
+    while (found != NULL && missing < count && found[missing]) missing++;
+    slwi_free(allocator, code.items);
+    if (found == NULL) return slwi_fail_memory(d->err, count);
     slwi_free(allocator, found);
     if (missing == count) return SLW_OK;
     slwi_error_kernel(d->err, kernels[missing].name, NULL);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "backends.h"
 #include "host_backend.h"
@@ -291,6 +292,39 @@ START_TEST(headers_and_tables) {
 }
 END_TEST
 
+/* A file in which every one of many symbols is asked for in every one of many segments took minutes: 4 MB, and both counts
+   within their limits. */
+START_TEST(segments_times_symbols_is_no_product) {
+    enum { SEGMENTS = 60000, SYMBOLS = 40000 };
+    const size_t room = whole_size + 64 + SEGMENTS * sizeof(Elf64_Phdr) + SYMBOLS * sizeof(Elf64_Sym);
+    char *file = calloc(1, room);
+    ck_assert_ptr_nonnull(file);
+    memcpy(file, whole, whole_size);
+    Elf64_Ehdr *header = (Elf64_Ehdr *)(void *)file;
+    const size_t segments = (whole_size + 15) / 16 * 16;
+    memcpy(file + segments, file + header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr));
+    header->e_phoff = segments;
+    header->e_phnum = SEGMENTS;
+    Elf64_Shdr *symbols = section(file, ".dynsym");
+    const Elf64_Sym *there = (const Elf64_Sym *)(void *)(file + symbols->sh_offset);
+    const size_t count = symbols->sh_size / sizeof(Elf64_Sym);
+    Elf64_Sym *more = (Elf64_Sym *)(void *)(file + segments + SEGMENTS * sizeof(Elf64_Phdr));
+    for (size_t i = 0; i < SYMBOLS; i++) {
+        more[i] = there[i % count];
+        if (i >= count) more[i].st_value = (uint64_t)1 << 60; /* in no segment, so that none is found early */
+    }
+    symbols->sh_offset = (uint64_t)((char *)more - file);
+    symbols->sh_size = SYMBOLS * sizeof(Elf64_Sym);
+    slw_error err = SLW_ERROR_INIT;
+    slw_contract *contract = NULL;
+    const clock_t start = clock();
+    slt_ok(read_bytes(file, room, &contract, &err), &err);
+    ck_assert_int_lt((clock() - start) / CLOCKS_PER_SEC, 10);
+    slwi_contract_free(&allocator, &contract);
+    free(file);
+}
+END_TEST
+
 static uint64_t state = 0x9e3779b97f4a7c15u;
 static uint64_t random_number(void) {
     state ^= state << 13;
@@ -400,6 +434,7 @@ int main(void) {
     tcase_add_test(tcase, search_paths_and_libraries);
     tcase_add_test(tcase, records);
     tcase_add_test(tcase, headers_and_tables);
+    tcase_add_test(tcase, segments_times_symbols_is_no_product);
     tcase_add_test(tcase, mutations);
     tcase_add_test(tcase, every_allocation_may_fail);
     suite_add_tcase(suite, tcase);
