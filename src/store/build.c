@@ -31,6 +31,22 @@ static slw_code no_private_root(slw_error *err) {
     return SLW_E_STORAGE;
 }
 
+/* Whoever may write the directory above may put another in the place of ours between the build and the copy, and what lies
+   there is published: the rule is the root's (pitfall 9). */
+static slw_code judge_private_root(const slw_store *store, const char *resolved, slw_error *err) {
+    const slwi_os *os = slwi_os_get();
+    const char *why = NULL;
+    slwi_stat stat;
+    if (store->trust_root) return SLW_OK;
+    const int r = os->fstatat(os, AT_FDCWD, resolved, 0, &stat);
+    if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, resolved, "the private root");
+    if (slwi_trusted(&stat, os->euid(os), store->trusted_uids, store->trusted_uid_count, &why)) return SLW_OK;
+    (void)slwi_fail(err, SLW_E_STORAGE, "UNTRUSTED", "the private root is not trusted: %s", why);
+    slwi_error_path(err, resolved);
+    slwi_error_hint(err, "give builds a directory that only you can write");
+    return SLW_E_STORAGE;
+}
+
 /* A fresh directory that nobody can have foreseen, 0700. */
 static slw_code make_directory(const slw_store *store, slwi_private **out, slw_error *err) {
     const slwi_os *os = slwi_os_get();
@@ -44,6 +60,8 @@ static slw_code make_directory(const slw_store *store, slwi_private **out, slw_e
     if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->private_root, "the private root");
     if (slwi_path_inside(store->root, resolved))
         return slwi_fail(err, SLW_E_USAGE, "PRIVATE_ROOT_INSIDE", "the private root lies in the root");
+    const slw_code trusted = judge_private_root(store, resolved, err);
+    if (trusted != SLW_OK) return trusted;
     for (int i = 0; i < 16; i++) {
         uint8_t bytes[8];
         r = os->random(os, bytes, sizeof bytes);

@@ -202,6 +202,46 @@ START_TEST(pitfall_09_a_root_that_others_may_write_is_refused) {
 }
 END_TEST
 
+/* Found by attacking: whoever may write the private root may put a directory of his own in the place of the build's, between
+   the builder and the copy, and it would be published for everybody. */
+START_TEST(pitfall_09_a_private_root_that_others_may_write_builds_nothing) {
+    static const mode_t modes[5] = {0777, 0775, 0757, 01777, 0755};
+    slk_world world;
+    slk_world_make(&world, SLW_DOMAIN_DEFAULT);
+    for (int i = 0; i < 5; i++) {
+        const int good = i >= 3;
+        ck_assert_int_eq(chmod(world.private_root, modes[i]), 0);
+        slw_store *store = slk_open(&world);
+        slk_result result;
+        slk_world_get(&world, store, &result);
+        if (good) {
+            slk_expect(&result, i == 3 ? SLW_PUBLISHED : SLW_HIT, SLW_FAILURE_NONE);
+        } else {
+            ck_assert_int_eq(result.code, SLW_E_STORAGE);
+            ck_assert_str_eq(result.err.reason, "UNTRUSTED");
+            ck_assert_str_eq(result.err.path, world.private_root);
+            ck_assert_int_eq(atomic_load(&world.build.calls), 0);
+        }
+        slk_result_release(&result);
+        slw_store_close(&store);
+    }
+    slk_world_end(&world);
+}
+END_TEST
+
+START_TEST(pitfall_09_a_private_root_is_trusted_when_told_so) {
+    slk_world world;
+    slk_world_make(&world, SLW_DOMAIN_DEFAULT);
+    ck_assert_int_eq(chmod(world.private_root, 0777), 0);
+    slw_store_options options = slk_options(&world);
+    options.trust_root = 1;
+    slw_store *store = slk_open_options(&options);
+    slk_world_expect(&world, store, SLW_PUBLISHED, SLW_FAILURE_NONE);
+    slw_store_close(&store);
+    slk_world_end(&world);
+}
+END_TEST
+
 START_TEST(pitfall_09_a_root_of_another_user_is_refused) {
     if (!only_root("pitfall_09_a_root_of_another_user_is_refused")) return;
     slk_world world;
@@ -227,6 +267,8 @@ int main(void) {
     tcase_add_test(trust, pitfall_09_payload_modes_are_access_policy_and_marker_modes_are_not);
     tcase_add_loop_test(trust, pitfall_09_what_we_create_is_never_group_writable, 0, 3);
     tcase_add_test(trust, pitfall_09_a_root_that_others_may_write_is_refused);
+    tcase_add_test(trust, pitfall_09_a_private_root_that_others_may_write_builds_nothing);
+    tcase_add_test(trust, pitfall_09_a_private_root_is_trusted_when_told_so);
     tcase_add_test(trust, pitfall_09_a_root_of_another_user_is_refused);
     suite_add_tcase(suite, trust);
     return slt_run(suite, NULL);
