@@ -100,16 +100,15 @@ static slw_code fill_random(argument *arg, const char *seed_text, slw_error *err
     return SLW_OK;
 }
 
-static slw_code fill_from_file(argument *arg, const char *text, slw_error *err) {
-    const char *out = strchr(text, '>');
-    char *name = strndup(text, out != NULL ? (size_t)(out - text) : strlen(text));
+static slw_code no_memory(slw_error *err, const char *what) {
+    err->code = SLW_E_NO_MEMORY;
+    snprintf(err->message, sizeof err->message, "no memory for %s", what);
+    return err->code;
+}
+
+static slw_code fill_from_file(argument *arg, const char *name, slw_error *err) {
     char *data = NULL;
     size_t size = 0;
-    if (name == NULL) return cli_usage(err, "NO_MEMORY", "no memory");
-    if (out != NULL) {
-        arg->out_file = strdup(out + 1);
-        arg->copies_out = 1;
-    }
     slw_code code = SLW_OK;
     if (name[0] != '\0') code = cli_read_file(name, ARRAY_LIMIT_BYTES, &data, &size, err);
     const uint64_t wanted = arg->count * arg_type_size(arg->type);
@@ -118,7 +117,6 @@ static slw_code fill_from_file(argument *arg, const char *text, slw_error *err) 
             cli_usage(err, "BAD_ARGUMENT", "%s has %zu bytes, the array %llu", name, size, (unsigned long long)wanted);
     if (code == SLW_OK && data != NULL) memcpy(arg->data, data, size);
     free(data);
-    free(name);
     return code;
 }
 
@@ -136,6 +134,23 @@ static slw_code fill(argument *arg, const char *init, slw_error *err) {
         if (!parse_value(arg, i, init + 6))
             return cli_usage(err, "BAD_ARGUMENT", "\"%s\" is no %s", init + 6, arg_type_name(arg->type));
     return SLW_OK;
+}
+
+/* What stands before '>' fills the array; what stands behind it is the file its result goes to. */
+static slw_code fill_and_name(argument *arg, const char *init, slw_error *err) {
+    const char *out = strchr(init, '>');
+    if (out == NULL) return fill(arg, init, err);
+    if (out[1] == '\0') return cli_usage(err, "BAD_ARGUMENT", "no file is named after '>' in \"%s\"", init);
+    char *before = strndup(init, (size_t)(out - init));
+    arg->out_file = strdup(out + 1);
+    arg->copies_out = 1;
+    slw_code code = SLW_OK;
+    if (before == NULL || arg->out_file == NULL)
+        code = no_memory(err, init);
+    else
+        code = fill(arg, before, err);
+    free(before);
+    return code;
 }
 
 static const char *parse_direction(argument *arg, const char *text) {
@@ -177,12 +192,8 @@ static slw_code parse_one(const char *text, argument *out, slw_error *err) {
     if (init == NULL || (!out->is_array && typed != text))
         return cli_usage(err, "BAD_ARGUMENT", "\"%s\" is neither TYPE=VALUE nor [in:|out:|inout:]TYPE[N]=…", text);
     out->data = calloc(out->count, arg_type_size(out->type));
-    if (out->data == NULL) {
-        err->code = SLW_E_NO_MEMORY;
-        snprintf(err->message, sizeof err->message, "no memory for %s", text);
-        return err->code;
-    }
-    if (out->is_array) return fill(out, init, err);
+    if (out->data == NULL) return no_memory(err, text);
+    if (out->is_array) return fill_and_name(out, init, err);
     if (!parse_value(out, 0, init))
         return cli_usage(err, "BAD_ARGUMENT", "\"%s\" is no %s", init, arg_type_name(out->type));
     return SLW_OK;
@@ -273,6 +284,14 @@ static uint64_t unsigned_at(const argument *arg, uint64_t i) {
     default:
         return ((const uint64_t *)arg->data)[i];
     }
+}
+
+void argument_integer_text(const argument *arg, uint64_t i, char out[24]) {
+    const int is_signed = arg->type == ARG_I8 || arg->type == ARG_I16 || arg->type == ARG_I32 || arg->type == ARG_I64;
+    if (is_signed)
+        snprintf(out, 24, "%lld", (long long)signed_at(arg, i));
+    else
+        snprintf(out, 24, "%llu", (unsigned long long)unsigned_at(arg, i));
 }
 
 static void put_value(cli_json *json, const argument *arg, uint64_t i) {

@@ -22,7 +22,6 @@ typedef struct argument {
     int is_array, copies_in, copies_out;
     uint64_t count;
     void *data;                 /* host memory: count values */
-    const char *file;           /* after @; NULL */
     char *out_file;             /* after >; NULL */
     slw_device_address address; /* of an array on the device */
 } argument;
@@ -42,6 +41,9 @@ void arguments_free(arguments *args);
 
 const char *arg_type_name(arg_type type);
 size_t arg_type_size(arg_type type);
+/* The value of an integer array, in decimal. */
+void argument_integer_text(const argument *arg, uint64_t i, char out[24]);
+
 /* "results": the out and inout arrays. */
 void arguments_json(cli_json *json, const char *key, const arguments *args);
 /* Compares the results with a document that has "results": OK, or INVALID_LAUNCH with reason RESULTS_DIFFER. */

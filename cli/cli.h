@@ -19,6 +19,7 @@ typedef struct cli_options {
     /* of every verb */
     const char *cache, *private_root, *memo, *identity, *verify, *cc, *device, *driver_library;
     int read_only, no_cache, trust_root, json, help, version;
+    int verify_policy, identity_policy; /* SLW_VERIFY_…, SLW_IDENTITY_… */
     /* of some */
     const char *domain, *entry, *grid, *block, *shared, *state, *spec, *expect, *tolerance, *timeout;
     int probe;
@@ -45,6 +46,10 @@ slw_code cli_open_store(const cli_options *options, const cli_places *places, co
                         slw_store **out, slw_error *err);
 /* NULL: none is wanted, there is no place for one, or it cannot be used (which is said on standard error). */
 slw_memo *cli_open_memo(const cli_options *options, const cli_places *places);
+
+/* The compiler of --cc, SLIPWAY_CC, PATH or the system's directories, under the policy of --identity. */
+slw_code cli_open_compiler(const cli_options *options, slw_store *store, slw_memo *memo, slw_compiler **out,
+                           slw_error *err);
 
 /* Says a failure, as {"error": …} on standard output with --json, else on standard error; gives the exit status. */
 int cli_fail(const cli_options *options, const slw_error *err);

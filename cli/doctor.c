@@ -6,6 +6,7 @@
 typedef struct findings {
     cli_places places;
     slw_store *store;
+    slw_store *for_compiler; /* where the cache cannot be opened: a compiler needs one, and asks nothing of it */
     slw_store_health health;
     slw_code store_code;
     slw_error store_error;
@@ -15,6 +16,15 @@ typedef struct findings {
     slw_error compiler_error;
 } findings;
 
+/* Tells of a compiler also where the cache is not trusted. */
+static slw_code open_any_store(findings *f) {
+    if (f->store != NULL) return SLW_OK;
+    slw_store_options options = SLW_STORE_OPTIONS_INIT;
+    options.root = "/nonexistent/slipway";
+    options.read_only = 1;
+    return slw_store_open(&options, &f->for_compiler, &f->compiler_error);
+}
+
 static slw_code examine(const cli_options *options, findings *f, slw_error *err) {
     if (cli_find_places(options, &f->places, err) != 0) return err->code;
     if (options->probe && (options->read_only || f->places.cache == NULL))
@@ -22,13 +32,11 @@ static slw_code examine(const cli_options *options, findings *f, slw_error *err)
     f->store_code = cli_open_store(options, &f->places, NULL, NULL, &f->store, &f->store_error);
     if (f->store_code == SLW_OK)
         f->store_code = slw_store_examine(f->store, options->probe, &f->health, &f->store_error);
-    if (f->store == NULL) return SLW_OK;
     f->memo = cli_open_memo(options, &f->places);
-    slw_compiler_options compiler = SLW_COMPILER_OPTIONS_INIT;
-    compiler.store = f->store;
-    compiler.compiler = options->cc;
-    compiler.memo = f->memo;
-    f->compiler_code = slw_compiler_open(&compiler, &f->compiler, &f->compiler_error);
+    f->compiler_code = open_any_store(f);
+    if (f->compiler_code == SLW_OK)
+        f->compiler_code = cli_open_compiler(options, f->store != NULL ? f->store : f->for_compiler, f->memo,
+                                             &f->compiler, &f->compiler_error);
     return SLW_OK;
 }
 
@@ -60,10 +68,14 @@ static void put_ability(cli_json *json, const char *key, int known) {
 static void put_cache(cli_json *json, const findings *f) {
     put_object(json, "cache");
     put_text(json, "root", f->places.cache);
-    if (f->places.cache == NULL) put_text(json, "why", f->places.why_no_cache);
-    if (f->store_code != SLW_OK) {
-        put_text(json, "trust", "no");
-        put_error(json, "error", &f->store_error);
+    if (f->places.cache == NULL || f->store_code != SLW_OK) {
+        put_text(json, "trust", f->places.cache == NULL ? NULL : "no");
+        put_null(json, "file_system");
+        put_null(json, "abilities");
+        if (f->places.cache == NULL)
+            put_text(json, "why", f->places.why_no_cache);
+        else
+            put_error(json, "error", &f->store_error);
     } else {
         put_text(json, "trust", f->health.trusted ? "yes" : "no");
         if (f->health.why_not_trusted[0] != '\0') put_text(json, "why_not_trusted", f->health.why_not_trusted);
@@ -118,11 +130,11 @@ static int print_text(const findings *f) {
         printf("driver %-5s %-6s %s\n", status.kind, presence(status.presence), status.why);
     printf("cache  %s%s%s\n",
            f->places.cache ? f->places.cache : "none: ", f->places.cache ? "" : f->places.why_no_cache,
-           f->store_code != SLW_OK ? "  not usable"
-           : f->health.exists      ? ""
-                                   : "  (not there yet)");
+           f->store_code != SLW_OK                       ? "  not usable"
+           : f->health.exists || f->places.cache == NULL ? ""
+                                                         : "  (not there yet)");
     if (f->store_code != SLW_OK) printf("  %s\n", f->store_error.message);
-    if (f->store_code == SLW_OK && f->health.file_system[0] != '\0')
+    if (f->store_code == SLW_OK && f->places.cache != NULL && f->health.file_system[0] != '\0')
         printf("  on %s%s\n", f->health.file_system, f->health.local_file_system ? "" : ", not local");
     printf("private builds in %s\nmemo   %s\nsha256 %s\n", f->places.private_root,
            f->places.memo ? f->places.memo : "none", slw_sha256_implementation());
@@ -160,6 +172,7 @@ int verb_doctor(const cli_options *options, slw_error *err) {
     slw_compiler_close(&f.compiler);
     slw_memo_close(&f.memo);
     slw_store_close(&f.store);
+    slw_store_close(&f.for_compiler);
     cli_free_places(&f.places);
     return status;
 }

@@ -4,19 +4,36 @@
 
 #include <slipway/limits.h>
 
+#include <fcntl.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A regular file's text, NUL-terminated; NULL for anything else. What lies in a slot may be damaged: a link there is not
+   followed and a fifo does not block. */
+static char *slot_text(const char *path) {
+    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+    char *text = NULL;
+    if (fd < 0) return NULL;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= SLW_LIMIT_MANIFEST_BYTES)
+        text = malloc((size_t)st.st_size + 1);
+    size_t have = 0;
+    for (ssize_t n = 1; text != NULL && n > 0 && have<(size_t)st.st_size; have += n> 0 ? (size_t)n : 0)
+        n = read(fd, text + have, (size_t)st.st_size - have);
+    if (text != NULL) text[have] = '\0';
+    close(fd);
+    return text;
+}
 
 /* A document beside a slot's payload, parsed; NULL where there is none or it is none. */
 static struct json_object *slot_document(const char *directory, const char *name) {
-    char *path = NULL, *text = NULL;
-    size_t size = 0;
-    slw_error ignored = SLW_ERROR_INIT;
-    struct json_object *object = NULL;
+    char *path = NULL;
     if (asprintf(&path, "%s/%s", directory, name) < 0) return NULL;
-    if (cli_read_file(path, SLW_LIMIT_MANIFEST_BYTES, &text, &size, &ignored) == SLW_OK)
-        object = json_tokener_parse(text);
+    char *text = slot_text(path);
+    struct json_object *object = text != NULL ? json_tokener_parse(text) : NULL;
     free(text);
     free(path);
     return object;
@@ -41,6 +58,10 @@ static void member_document(cli_json *json, const char *key, struct json_object 
     put_raw(json, key, text, strlen(text));
 }
 
+static const char *slot_status(slw_code code) {
+    return code == SLW_OK ? "HIT" : code == SLW_E_STORAGE ? "STORAGE_ERROR" : "INVALID";
+}
+
 static void put_slot_names(cli_json *json, const slw_slot_info *slot) {
     put_text(json, "environment", slot->environment);
     put_text(json, "key", slot->key);
@@ -54,8 +75,14 @@ static void put_entry(cli_json *json, const slw_slot_info *slot, struct json_obj
     put_text(json, "name", member_text(document, "name"));
     put_text(json, "backend", member_text(document, "backend"));
     put_text(json, "target", member_text(document, "target"));
-    put_u64(json, "size_bytes", slot->size_bytes);
-    put_u64(json, "files", slot->files);
+    if (slot->status == SLW_OK) {
+        put_u64(json, "size_bytes", slot->size_bytes);
+        put_u64(json, "files", slot->files);
+    } else { /* what is no hit has no size that is known */
+        put_null(json, "size_bytes");
+        put_null(json, "files");
+    }
+    put_text(json, "status", slot_status(slot->status));
     if (slot->last_used_ns != 0)
         put_u64(json, "last_used_ns", slot->last_used_ns);
     else
@@ -89,9 +116,10 @@ static slw_code list_slot(void *context, const slw_slot_info *slot) {
     } else {
         const char *name = member_text(document, "name"), *backend = member_text(document, "backend"),
                    *target = member_text(document, "target");
-        printf("%.16s  %-9s %-11s %10llu  %5llu  %-8s %-20s %s\n", slot->key, slot->state,
+        printf("%.16s  %-9s %-11s %10llu  %5llu  %-8s %-20s %s%s%s\n", slot->key, slot->state,
                slot->build_kind ? slot->build_kind : "?", (unsigned long long)slot->size_bytes,
-               (unsigned long long)slot->files, backend ? backend : "-", target ? target : "-", name ? name : "-");
+               (unsigned long long)slot->files, backend ? backend : "-", target ? target : "-", name ? name : "-",
+               slot->status != SLW_OK ? "  " : "", slot->status != SLW_OK ? slot_status(slot->status) : "");
     }
     l->shown++;
     json_object_put(document);
@@ -140,10 +168,6 @@ int verb_ls(const cli_options *options, slw_error *err) {
         printf("%-16s  %-9s %-11s %10s  %5s  %-8s %-20s %s\n", "key", "state", "kind", "bytes", "files", "backend",
                "target", "name");
     return visit(options, 0, list_slot, &l, finish_ls, err);
-}
-
-static const char *slot_status(slw_code code) {
-    return code == SLW_OK ? "HIT" : code == SLW_E_STORAGE ? "STORAGE_ERROR" : "INVALID";
 }
 
 static slw_code verify_slot(void *context, const slw_slot_info *slot) {

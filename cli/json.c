@@ -122,9 +122,16 @@ static int special(cli_json *json, double value) {
     return 1;
 }
 
+/* Minus zero as most readers of JSON keep it; they take "-0" for an integer without a sign. */
+static int minus_zero(cli_json *json, double value) {
+    if (value != 0 || !signbit(value)) return 0;
+    fputs("-0.0", json->to);
+    return 1;
+}
+
 void put_f64(cli_json *json, const char *key, double value) {
     begin(json, key);
-    if (special(json, value)) return;
+    if (special(json, value) || minus_zero(json, value)) return;
     char text[40];
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
@@ -135,7 +142,7 @@ void put_f64(cli_json *json, const char *key, double value) {
 
 void put_f32(cli_json *json, const char *key, float value) {
     begin(json, key);
-    if (special(json, (double)value)) return;
+    if (special(json, (double)value) || minus_zero(json, (double)value)) return;
     char text[40];
     for (int digits = 1; digits <= 9; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, (double)value);

@@ -15,6 +15,10 @@ static const struct verb {
     {"put", verb_put, 2, 2},       {"get", verb_get, 2, 2},       {"doctor", verb_doctor, 0, 0},
 };
 
+/* Verbs that have a name already and nothing behind it yet. */
+static const char *const later[] = {"inspect", "why",     "gc",      "stats",  "warm",
+                                    "pack",    "promote", "restore", "export", "import"};
+
 int cli_fail(const cli_options *options, const slw_error *err) {
     if (options->json) {
         cli_json json;
@@ -57,6 +61,13 @@ static int dispatch(const cli_options *options, slw_error *err) {
             return cli_fail(options, err);
         }
         return verbs[i].run(options, err);
+    }
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+        if (strcmp(options->verb, later[i]) != 0) continue;
+        err->code = SLW_E_UNSUPPORTED;
+        err->reason = "LATER_VERSION";
+        snprintf(err->message, sizeof err->message, "%s is not in this version", options->verb);
+        return cli_fail(options, err);
     }
     (void)cli_usage(err, "UNKNOWN_VERB", "no such verb: %s", options->verb);
     return cli_fail(options, err);

@@ -132,6 +132,39 @@ static slw_code parse_option(char **argv, cli_options *out, int *used, slw_error
     return cli_usage(err, "BAD_OPTION", "unknown option %s", argv[0]);
 }
 
+static slw_code one_of(const char *value, const char *const *names, const char *option, int *out, slw_error *err) {
+    if (value == NULL) return SLW_OK;
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(value, names[i]) == 0) {
+            *out = i;
+            return SLW_OK;
+        }
+    return cli_usage(err, "BAD_VALUE", "%s does not know \"%s\"", option, value);
+}
+
+/* host, cuda or hip, then perhaps a number. */
+static slw_code check_device(const char *device, slw_error *err) {
+    static const char *const kinds[] = {"host", "cuda", "hip"};
+    for (size_t i = 0; device != NULL && i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t n = strlen(kinds[i]);
+        if (strncmp(device, kinds[i], n) != 0) continue;
+        if (device[n] == '\0') return SLW_OK;
+        const char *number = device + n + 1;
+        const size_t digits = strspn(number, "0123456789");
+        if (device[n] == ':' && digits > 0 && digits < 10 && number[digits] == '\0') return SLW_OK;
+    }
+    return device == NULL ? SLW_OK : cli_usage(err, "BAD_VALUE", "--device does not know \"%s\"", device);
+}
+
+/* What has few values is looked at here, so that no verb takes a wrong one and leaves it alone. */
+static slw_code check_values(cli_options *options, slw_error *err) {
+    static const char *const verify_names[] = {"full", "on-map", "memo", NULL};
+    static const char *const identity_names[] = {"memo", "content", "claim", NULL};
+    slw_code code = one_of(options->verify, verify_names, "--verify", &options->verify_policy, err);
+    if (code == SLW_OK) code = one_of(options->identity, identity_names, "--identity", &options->identity_policy, err);
+    return code == SLW_OK ? check_device(options->device, err) : code;
+}
+
 int cli_parse(int argc, char **argv, cli_options *out) {
     slw_error err = SLW_ERROR_INIT;
     memset(out, 0, sizeof *out);
@@ -147,13 +180,15 @@ int cli_parse(int argc, char **argv, cli_options *out) {
             out->verb = argv[i];
         } else if (out->files.count < CLI_MAX_LIST) {
             out->files.items[out->files.count++] = argv[i];
+        } else {
+            (void)cli_usage(&err, "TOO_MANY", "more than %d arguments", CLI_MAX_LIST);
+            return cli_fail(out, &err);
         }
     }
-    return 0;
+    return check_values(out, &err) == SLW_OK ? 0 : cli_fail(out, &err);
 }
 
-/* ---- places
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------------------------- */
 
 static char *joined(const char *a, const char *b) {
     char *out = NULL;
@@ -240,21 +275,10 @@ void cli_free_places(cli_places *places) {
     memset(places, 0, sizeof *places);
 }
 
-static slw_code one_of(const char *value, const char *const *names, const char *option, int *out, slw_error *err) {
-    if (value == NULL) return SLW_OK;
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(value, names[i]) == 0) {
-            *out = i;
-            return SLW_OK;
-        }
-    return cli_usage(err, "BAD_VALUE", "%s does not know \"%s\"", option, value);
-}
-
 slw_code cli_open_store(const cli_options *options, const cli_places *places, const char *domain, slw_metrics *metrics,
                         slw_store **out, slw_error *err) {
-    static const char *const verify_names[] = {"full", "on-map", "memo", NULL};
     slw_store_options store = SLW_STORE_OPTIONS_INIT;
-    if (one_of(options->verify, verify_names, "--verify", &store.verify, err) != SLW_OK) return SLW_E_USAGE;
+    store.verify = options->verify_policy; /* named in the order of SLW_VERIFY_… */
     char *absent = NULL;
     if (places->cache == NULL) { /* nothing to look up, nowhere to publish */
         absent = joined(places->temporary, "no-cache");
@@ -273,13 +297,24 @@ slw_code cli_open_store(const cli_options *options, const cli_places *places, co
 
 slw_memo *cli_open_memo(const cli_options *options, const cli_places *places) {
     slw_memo *memo = NULL;
-    if (places->memo == NULL || (options->identity != NULL && strcmp(options->identity, "content") == 0)) return NULL;
+    if (places->memo == NULL || options->identity_policy == SLW_IDENTITY_CONTENT) return NULL;
     slw_error why = SLW_ERROR_INIT;
     slw_memo_options how = SLW_MEMO_OPTIONS_INIT;
     how.directory = places->memo;
     /* Without a memo everything is right and only slower: an untrusted place is told, not obeyed. */
     if (slw_memo_open(&how, &memo, &why) != SLW_OK) fprintf(stderr, "slipway: no memo: %s\n", why.message);
     return memo;
+}
+
+slw_code cli_open_compiler(const cli_options *options, slw_store *store, slw_memo *memo, slw_compiler **out,
+                           slw_error *err) {
+    slw_compiler_options compiler = SLW_COMPILER_OPTIONS_INIT;
+    compiler.store = store;
+    compiler.memo = memo;
+    compiler.identity = options->identity_policy; /* named in the order of SLW_IDENTITY_… */
+    compiler.compiler = options->cc != NULL ? options->cc : environment("SLIPWAY_CC");
+    compiler.search_path = secure_getenv("PATH");
+    return slw_compiler_open(&compiler, out, err);
 }
 
 slw_code cli_read_file(const char *path, size_t limit_bytes, char **out, size_t *size, slw_error *err) {
@@ -305,6 +340,10 @@ slw_code cli_read_file(const char *path, size_t limit_bytes, char **out, size_t 
     free(data);
     err->code = used > limit_bytes ? SLW_E_LIMIT : SLW_E_STORAGE;
     snprintf(err->path, sizeof err->path, "%s", path);
+    if (err->code == SLW_E_STORAGE) {
+        err->raw_code = error_number;
+        err->present |= SLW_ERROR_HAS_RAW_CODE;
+    }
     if (err->code == SLW_E_LIMIT)
         snprintf(err->message, sizeof err->message, "the file is larger than %zu bytes", limit_bytes);
     else

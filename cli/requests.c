@@ -217,24 +217,34 @@ static int print_no_get(const cli_options *options, slw_code code, const slw_err
     return printed != 0 ? printed : verdict_status(code);
 }
 
+/* One look-up and the copy of its hit. */
+static slw_code look_up_and_copy(const request *r, const char *destination, uint64_t *files, uint64_t *size_bytes,
+                                 slw_error *err) {
+    slw_cached *cached = NULL;
+    slw_code code = slw_store_lookup(r->store, r->key, r->spec, &cached, err);
+    if (code != SLW_OK) return code;
+    code = slw_cached_materialize(cached, destination, err);
+    *files = slw_cached_file_count(cached);
+    *size_bytes = slw_cached_size_bytes(cached);
+    slw_cached_discard(&cached);
+    return code;
+}
+
 int verb_get(const cli_options *options, slw_error *err) {
     request r;
-    slw_cached *cached = NULL;
+    uint64_t files = 0, size_bytes = 0;
     slw_code code = open_request(options, &r, err);
+    const int opened = code == SLW_OK;
+    if (opened) code = look_up_and_copy(&r, options->files.items[1], &files, &size_bytes, err);
+    /* Gone while it was copied: asked for once more, into what is then empty or, with USAGE, is not. */
+    if (code == SLW_E_GONE) code = look_up_and_copy(&r, options->files.items[1], &files, &size_bytes, err);
     int status;
-    if (code != SLW_OK) {
+    if (opened && code == SLW_OK)
+        status = print_get(options, files, size_bytes);
+    else if (opened && verdict(code) != NULL)
+        status = print_no_get(options, code, err);
+    else
         status = cli_fail(options, err);
-    } else {
-        code = slw_store_lookup(r.store, r.key, r.spec, &cached, err);
-        if (code != SLW_OK) {
-            status = verdict(code) != NULL ? print_no_get(options, code, err) : cli_fail(options, err);
-        } else {
-            code = slw_cached_materialize(cached, options->files.items[1], err);
-            status = code == SLW_OK ? print_get(options, slw_cached_file_count(cached), slw_cached_size_bytes(cached))
-                                    : cli_fail(options, err);
-            slw_cached_discard(&cached);
-        }
-    }
     close_request(&r);
     return status;
 }

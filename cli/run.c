@@ -4,6 +4,7 @@
 #include <slipway/limits.h>
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -38,6 +39,8 @@ typedef struct run {
     } stages[MAX_STAGES];
     size_t stage_count;
     phase_line phases[RUN_PHASES];
+    uint64_t timeout_ns; /* 0: the library's */
+    double tolerance;
 } run;
 
 enum { LOOKUP, COMPILE, HYDRATE, DEVICE_LOAD, MAKE_LAUNCHABLE, LAUNCH };
@@ -116,6 +119,27 @@ static slw_code parse_extent(const char *text, const char *option, uint32_t out[
     return cli_usage(err, "BAD_VALUE", "%s has more than three numbers", option);
 }
 
+/* A number that is finite and not negative, whole text. */
+static slw_code parse_number(const char *text, const char *option, double *out, slw_error *err) {
+    char *end = NULL;
+    const double value = strtod(text, &end);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || !isfinite(value))
+        return cli_usage(err, "BAD_VALUE", "%s: \"%s\" is no number that is 0 or more", option, text);
+    *out = value;
+    return SLW_OK;
+}
+
+static slw_code parse_timeout(run *r, slw_error *err) {
+    double seconds = 0;
+    if (r->options->timeout == NULL) return SLW_OK;
+    const slw_code code = parse_number(r->options->timeout, "--timeout", &seconds, err);
+    if (code != SLW_OK) return code;
+    if (seconds < 1e-9 || seconds > 1e9)
+        return cli_usage(err, "BAD_VALUE", "--timeout: %s seconds cannot be waited for", r->options->timeout);
+    r->timeout_ns = (uint64_t)(seconds * 1e9);
+    return SLW_OK;
+}
+
 static slw_code parse_run(run *r, slw_error *err) {
     const cli_options *o = r->options;
     const char *rest = NULL;
@@ -123,6 +147,8 @@ static slw_code parse_run(run *r, slw_error *err) {
     if (code == SLW_OK && o->block != NULL) code = parse_extent(o->block, "--block", r->shape.block, err);
     if (code == SLW_OK && o->shared != NULL)
         code = parse_u32(o->shared, "--shared", &r->shape.shared_bytes, '\0', &rest, err);
+    if (code == SLW_OK) code = parse_timeout(r, err);
+    if (code == SLW_OK && o->tolerance != NULL) code = parse_number(o->tolerance, "--tolerance", &r->tolerance, err);
     if (code == SLW_OK) code = arguments_parse(&o->args, &r->args, err);
     r->shape.entry = o->entry;
     return code;
@@ -142,24 +168,8 @@ static slw_code open_device(run *r, slw_error *err) {
 }
 
 static slw_code open_compiler(run *r, slw_error *err) {
-    static const char *const policies[] = {"memo", "content", "claim"};
-    slw_compiler_options compiler = SLW_COMPILER_OPTIONS_INIT;
-    const char *from_environment = secure_getenv("SLIPWAY_CC");
-    for (int i = 0; i < 3; i++)
-        if (r->options->identity == NULL || strcmp(r->options->identity, policies[i]) == 0) {
-            compiler.identity = i;
-            compiler.store = r->store;
-        }
-    if (r->options->identity == NULL) compiler.identity = SLW_IDENTITY_MEMO;
-    if (compiler.store == NULL)
-        return cli_usage(err, "BAD_VALUE", "--identity does not know \"%s\"", r->options->identity);
     r->memo = cli_open_memo(r->options, &r->places);
-    compiler.memo = r->memo;
-    compiler.compiler = r->options->cc != NULL                                    ? r->options->cc
-                        : from_environment != NULL && from_environment[0] != '\0' ? from_environment
-                                                                                  : NULL;
-    compiler.search_path = secure_getenv("PATH");
-    return slw_compiler_open(&compiler, &r->compiler, err);
+    return cli_open_compiler(r->options, r->store, r->memo, &r->compiler, err);
 }
 
 /* ---- the way --------------------------------------------------------------------------------------------------- */
@@ -180,26 +190,21 @@ static slw_code compile(run *r, slw_cached **out, slw_error *err) {
     options.flags = r->options->flags.items;
     options.flag_count = r->options->flags.count;
     options.always_compile = r->options->no_cache;
-    if (r->options->timeout != NULL) options.timeout_ns = strtoull(r->options->timeout, NULL, 10) * 1000000000u;
+    options.timeout_ns = r->timeout_ns;
     slw_build_report_release(&r->report);
     return slw_compile(r->compiler, &source, &options, &r->report, out, err);
 }
 
-/* Hydrates what was found; an entry that went away in between is asked for once more. */
 static slw_code hydrate_source(run *r, slw_hydrated **out, slw_error *err) SLW_MAKES(*out);
 
 static slw_code hydrate_source(run *r, slw_hydrated **out, slw_error *err) {
-    slw_code code = SLW_E_GONE;
-    for (int attempt = 0; attempt < 2 && code == SLW_E_GONE; attempt++) {
-        slw_cached *cached = NULL;
-        code = compile(r, &cached, err);
-        if (code != SLW_OK) return code;
-        const slw_key *key = slw_cached_key(cached);
-        if (key != NULL) snprintf(r->key, sizeof r->key, "%s", slw_key_digest(key));
-        code = slw_hydrate(&cached, NULL, out, err);
-        if (code == SLW_OK) return SLW_OK;
-        slw_cached_discard(&cached);
-    }
+    slw_cached *cached = NULL;
+    slw_code code = compile(r, &cached, err);
+    if (code != SLW_OK) return code;
+    const slw_key *key = slw_cached_key(cached);
+    if (key != NULL) snprintf(r->key, sizeof r->key, "%s", slw_key_digest(key));
+    code = slw_hydrate(&cached, NULL, out, err);
+    if (code != SLW_OK) slw_cached_discard(&cached);
     return code;
 }
 
@@ -271,11 +276,20 @@ static slw_code load_and_launch(run *r, slw_hydrated **hydrated, slw_error *err)
     return code;
 }
 
-static slw_code whole_way(run *r, slw_error *err) {
+static slw_code once(run *r, slw_error *err) {
     slw_hydrated *hydrated = NULL;
     const slw_code code = hydrate_file(r, &hydrated, err);
     if (code != SLW_OK) return code;
     return load_and_launch(r, &hydrated, err);
+}
+
+/* An entry that goes away under us, before its contract or its binary was read, is asked for once more. Nothing was
+   launched then. */
+static slw_code whole_way(run *r, slw_error *err) {
+    const slw_code code = once(r, err);
+    if (code != SLW_E_GONE) return code;
+    r->stage_count = 0;
+    return once(r, err);
 }
 
 /* ---- what is said about it ------------------------------------------------------------------------------------- */
@@ -371,9 +385,8 @@ int verb_run(const cli_options *options, slw_error *err) {
     if (code != SLW_OK) {
         status = cli_fail(options, err);
     } else {
-        const double tolerance = options->tolerance != NULL ? strtod(options->tolerance, NULL) : 0;
         const slw_code expected =
-            options->expect != NULL ? arguments_expect(&r.args, options->expect, tolerance, err) : SLW_OK;
+            options->expect != NULL ? arguments_expect(&r.args, options->expect, r.tolerance, err) : SLW_OK;
         if (options->json) {
             status = print_json(&r);
         } else {

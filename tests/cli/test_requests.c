@@ -223,6 +223,63 @@ START_TEST(verify_and_ls) {
 }
 END_TEST
 
+/* What lies in a damaged slot is neither followed nor waited for, and its size is not guessed. */
+START_TEST(ls_of_a_damaged_slot) {
+    slt_shell("mkfifo %s/%s/slipway.json", store, SLOT);
+    command_result r = command_run(scratch, "ls --domain pypto.identity --cache %s --json", store);
+    ck_assert_msg(r.status == 0, "%d %s %s", r.status, r.out, r.err);
+    ck_assert_str_eq(command_text(r.json, "entries.0.status"), "INVALID");
+    ck_assert_ptr_null(command_at(r.json, "entries.0.size_bytes"));
+    ck_assert_ptr_null(command_at(r.json, "entries.0.files"));
+    ck_assert_ptr_null(command_at(r.json, "entries.0.name"));
+    command_free(&r);
+    slt_shell("rm %s/%s/slipway.json && echo '{\"name\":\"elsewhere\"}' >%s/other && ln -s %s/other %s/%s/slipway.json",
+              store, SLOT, scratch, scratch, store, SLOT);
+    r = command_run(scratch, "show %s --domain pypto.identity --cache %s --json", KEY, store);
+    ck_assert_msg(r.status == 0, "%d %s %s", r.status, r.out, r.err);
+    ck_assert_ptr_null(command_at(r.json, "name"));
+    command_free(&r);
+}
+END_TEST
+
+/* Whatever becomes of it, get answers with its own document. */
+START_TEST(get_of_a_miss_and_of_damage) {
+    const char *dest = slt_path(scratch, "dest", NULL);
+    write_request(OTHER_SOURCE, FIXTURE_FILES, "");
+    command_result r =
+        command_run(scratch, "get %s %s --domain pypto.identity --cache %s --json", request_path, dest, store);
+    ck_assert_int_eq(r.status, 1);
+    ck_assert_str_eq(command_text(r.json, "status"), "MISS");
+    ck_assert_ptr_null(command_at(r.json, "files"));
+    command_free(&r);
+    write_request(FIXTURE_SOURCE, FIXTURE_FILES, "");
+    /* ON_MAP sees sizes only: the copy finds the other bytes. */
+    slt_shell("printf 'kernels = []\\n' >%s/%s/kernel_config.py", store, SLOT);
+    r = command_run(scratch, "get %s %s --domain pypto.identity --cache %s --json --verify on-map", request_path, dest,
+                    store);
+    ck_assert_msg(r.status == 1, "%d %s %s", r.status, r.out, r.err);
+    ck_assert_str_eq(command_text(r.json, "status"), "INVALID");
+    ck_assert_ptr_nonnull(command_text(r.json, "reason"));
+    command_free(&r);
+    r = command_run(scratch, "get %s %s2 --domain pypto.identity --cache %s --json", request_path, dest, store);
+    ck_assert_int_eq(r.status, 1);
+    ck_assert_str_eq(command_text(r.json, "status"), "INVALID");
+    command_free(&r);
+}
+END_TEST
+
+/* A verb of a later version has a name, and says so. */
+START_TEST(later_verbs_are_unsupported) {
+    static const char *const verbs[] = {"inspect", "why", "gc", "stats", "warm", "pack", "promote"};
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        command_result r = command_run(scratch, "%s --json", verbs[i]);
+        ck_assert_int_eq(r.status, 3);
+        ck_assert_str_eq(command_text(r.json, "error.code"), "UNSUPPORTED");
+        command_free(&r);
+    }
+}
+END_TEST
+
 START_TEST(show_an_entry) {
     command_result r = command_run(scratch, "show %.12s --domain pypto.identity --cache %s --json", KEY, store);
     ck_assert_msg(r.status == 0, "%d %s %s", r.status, r.out, r.err);
@@ -246,7 +303,10 @@ START_TEST(usage) {
                                         "ls --cache a --cache b",
                                         "ls --probe",
                                         "ls --json=1",
-                                        "verify --verify sometimes"};
+                                        "verify --verify sometimes",
+                                        "ls --identity hearsay",
+                                        "ls --device gpu:0",
+                                        "doctor --device cuda:x"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         command_result r = command_run(scratch, "%s --json", lines[i]);
         ck_assert_msg(r.status == 2, "\"%s\": %d %s", lines[i], r.status, r.err);
@@ -304,6 +364,19 @@ START_TEST(doctor) {
     r = command_run(scratch, "doctor --cache %s/c --json", scratch);
     ck_assert_str_eq(command_text(r.json, "cache.trust"), "no");
     ck_assert_str_eq(command_text(r.json, "cache.error.reason"), "UNTRUSTED");
+    ck_assert_ptr_null(command_at(r.json, "cache.abilities"));
+    ck_assert_ptr_nonnull(command_text(r.json, "compilers.0.path")); /* the compiler is there all the same */
+    command_free(&r);
+    r = command_run(scratch, "doctor --no-cache --json");
+    ck_assert_ptr_null(command_at(r.json, "cache.root"));
+    ck_assert_ptr_null(command_at(r.json, "cache.trust"));
+    ck_assert_ptr_null(command_at(r.json, "cache.file_system"));
+    command_free(&r);
+    /* It looks for the compiler where run does. */
+    slt_shell("mkdir %s/bin && ln -s /usr/bin/gcc %s/bin/cc", scratch, scratch);
+    r = command_run(scratch, "--version; export SLIPWAY_CC=%s/bin/none; '%s' doctor --cache %s/c --json", scratch,
+                    command_path, scratch);
+    ck_assert_ptr_nonnull(strstr(r.out, "TOOL_MISSING"));
     command_free(&r);
 }
 END_TEST
@@ -323,6 +396,9 @@ int main(int argc, char **argv) {
     tcase_add_test(tc, put_private_statuses);
     tcase_add_test(tc, digest_of_a_record);
     tcase_add_test(tc, verify_and_ls);
+    tcase_add_test(tc, ls_of_a_damaged_slot);
+    tcase_add_test(tc, get_of_a_miss_and_of_damage);
+    tcase_add_test(tc, later_verbs_are_unsupported);
     tcase_add_test(tc, show_an_entry);
     tcase_add_test(tc, usage);
     tcase_add_test(tc, no_home_no_cache);
