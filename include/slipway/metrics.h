@@ -23,8 +23,10 @@ typedef struct slw_event {
     uint32_t size;
     slw_phase phase;
     slw_code code;
-    const char *outcome; /* HIT, MISS, INVALID, STORAGE_ERROR, PUBLISHED, PRIVATE, OK, FAILED */
-    const char *key;     /* text, or NULL */
+    const char
+        *outcome;    /* HIT, MISS, INVALID, STORAGE_ERROR, PUBLISHED, PRIVATE, OK, FAILED; DIFFERS: OK, and the driver
+                            measured other figures of the kernel than its contract has */
+    const char *key; /* text, or NULL */
     const char *backend; /* or NULL */
     const char *target;  /* or NULL */
     const char *stage;   /* or NULL */

@@ -28,7 +28,7 @@ static slw_code plan_parameters(slwi_launch_core *core, slw_error *err) {
     return SLW_OK;
 }
 
-static slw_code prepare(slw_device_loaded *loaded, const slw_launch_shape *shape, slwi_launch_core *core,
+static slw_code prepare(slw_device_loaded *loaded, const slw_launch_shape *shape, slwi_launch_core *core, int *differs,
                         slw_error *err) {
     const slw_device *device = slwi_module_device(loaded->module);
     const slw_device_info *info = slwi_device_info(device);
@@ -42,6 +42,7 @@ static slw_code prepare(slw_device_loaded *loaded, const slw_launch_shape *shape
     rc = slwi_module_function(loaded->module, core->kernel, &core->function, &measured, err);
     if (rc == SLW_OK) rc = slwi_preflight_measured(core->kernel, &measured, info, &core->shape, err);
     if (rc != SLW_OK) return rc;
+    *differs = slwi_preflight_differs(core->kernel, &measured);
     slw_launch_shape resolved = *shape;
     resolved.entry = core->kernel->name;
     memcpy(resolved.block, core->shape.block, sizeof resolved.block);
@@ -68,12 +69,14 @@ slw_code slw_make_launchable(slw_device_loaded **from, const slw_launch_shape *s
     slw_launchable *launchable = slwi_alloc_zero(&loaded->allocator, sizeof *launchable);
     slwi_launch_core *core = slwi_alloc_zero(&loaded->allocator, sizeof *core);
     slw_code rc = SLW_OK;
+    int differs = 0;
     if (launchable == NULL || core == NULL)
         rc = slwi_fail_memory(record, sizeof *core);
     else
-        rc = prepare(loaded, shape, core, record);
+        rc = prepare(loaded, shape, core, &differs, record);
     if (rc != SLW_OK || launchable == NULL || core == NULL) {
         slwi_error_phase(record, "make_launchable");
+        slwi_error_kernel(record, NULL, slwi_device_info(slwi_module_device(loaded->module))->name);
         slwi_free(&loaded->allocator, core);
         slwi_free(&loaded->allocator, launchable);
         return slwi_moment_send(&moment, rc, record);
@@ -89,6 +92,7 @@ slw_code slw_make_launchable(slw_device_loaded **from, const slw_launch_shape *s
     launchable->core = core;
     *out = launchable;
     *from = NULL;
+    if (differs) moment.outcome = "DIFFERS"; /* an event, no refusal: what has to fit was checked again and does */
     (void)slwi_moment_send(&moment, SLW_OK, NULL);
     slw_device_loaded_discard(&loaded);
     return SLW_OK;

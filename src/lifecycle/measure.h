@@ -33,7 +33,7 @@ const char *slwi_lookup_outcome(slw_code code);
 #define SLWI_METRICS_ROWS                                                                                              \
     160u /* (phase, backend, target, stage) combinations counted apart; the rest in one row a phase */
 #define SLWI_METRICS_BUCKETS  48u /* bucket i counts durations below 2^i ns (and not below 2^(i-1)); the last is open */
-#define SLWI_METRICS_OUTCOMES 8u
+#define SLWI_METRICS_OUTCOMES 9u
 
 typedef struct slwi_metrics_row {
     uint32_t phase;

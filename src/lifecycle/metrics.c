@@ -25,7 +25,7 @@ struct slw_metrics {
 };
 
 const char *const slwi_metrics_outcome_names[SLWI_METRICS_OUTCOMES] = {
-    "FAILED", "HIT", "INVALID", "MISS", "OK", "PRIVATE", "PUBLISHED", "STORAGE_ERROR",
+    "DIFFERS", "FAILED", "HIT", "INVALID", "MISS", "OK", "PRIVATE", "PUBLISHED", "STORAGE_ERROR",
 };
 
 const char *slw_phase_name(slw_phase phase) {
@@ -139,9 +139,12 @@ static size_t bucket_of(uint64_t duration_ns) {
 }
 
 static size_t outcome_index(const char *outcome) {
-    for (size_t i = 0; i < SLWI_METRICS_OUTCOMES; i++)
+    size_t failed = 0;
+    for (size_t i = 0; i < SLWI_METRICS_OUTCOMES; i++) {
         if (strcmp(slwi_metrics_outcome_names[i], outcome) == 0) return i;
-    return 0;
+        if (strcmp(slwi_metrics_outcome_names[i], "FAILED") == 0) failed = i;
+    }
+    return failed;
 }
 
 static void count_event(slw_metrics *metrics, const slw_event *event) {

@@ -158,6 +158,16 @@ slw_code slwi_preflight_measured(const slw_kernel_contract *kernel, const slw_fu
     return slwi_preflight_shape(&measured, info, shape, err);
 }
 
+static int other_figure(uint32_t contract, uint32_t measured) {
+    return contract != 0 && measured != 0 && contract != measured;
+}
+
+int slwi_preflight_differs(const slw_kernel_contract *kernel, const slw_function_attributes *attributes) {
+    return other_figure(kernel->registers, attributes->registers) ||
+           other_figure(kernel->local_bytes, attributes->local_bytes) ||
+           other_figure(kernel->static_shared_bytes, attributes->static_shared_bytes);
+}
+
 /* The least a kernel asks for in any shape: its required block or one warp, its static and required dynamic memory.
    */
 static slw_code check_least(const slw_kernel_contract *kernel, const slw_device_info *info, slw_error *err) {

@@ -24,6 +24,9 @@ slw_code slwi_preflight_shape(const slw_kernel_contract *kernel, const slw_devic
 slw_code slwi_preflight_measured(const slw_kernel_contract *kernel, const slw_function_attributes *attributes,
                                  const slw_device_info *info, const slwi_shape *shape, slw_error *err);
 
+/* 1 when the driver measured other registers, local or static shared bytes than the contract says (0: not known). */
+int slwi_preflight_differs(const slw_kernel_contract *kernel, const slw_function_attributes *attributes);
+
 /* The grid in blocks, converted from the contract's unit and checked in 64 bit. */
 slw_code slwi_preflight_grid(const slw_kernel_contract *kernel, const slw_device_info *info, const slwi_shape *shape,
                              const uint32_t extent[3], uint32_t blocks[3], slw_error *err);

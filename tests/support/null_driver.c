@@ -169,7 +169,7 @@ static slw_code null_function_of(void *state, void *module, const slw_kernel_con
     if (code != SLW_OK) return code;
     for (uint32_t i = 0; i < loaded->function_count; i++) {
         if (strcmp(loaded->functions[i].name, kernel->name) != 0) continue;
-        out->registers = kernel->registers;
+        out->registers = kernel->registers + atomic_load(&null->more_registers);
         out->local_bytes = kernel->local_bytes;
         out->static_shared_bytes = kernel->static_shared_bytes;
         out->max_threads = kernel->max_threads != 0 ? kernel->max_threads : 1024u;

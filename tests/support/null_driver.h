@@ -26,6 +26,7 @@ typedef struct slt_null {
     /* The script. */
     slt_null_script open, load, function, prepare, launch, alloc, copy, stream, wait;
     atomic_int at_fault; /* reported by failing loads */
+    atomic_uint more_registers; /* measured of a function beyond its contract's */
     atomic_uint load_delay_ms;
     atomic_uint unload_delay_ms;
     slw_device_info info; /* what open reports; slt_null_init fills in a small GPU of target "null" */

@@ -98,6 +98,25 @@ START_TEST(events_of_the_way) {
 }
 END_TEST
 
+/* Pitfall 26: what the driver measured otherwise is an event, and no refusal as long as it fits. */
+START_TEST(pitfall_26_other_figures_are_an_event) {
+    atomic_store(&world.null.more_registers, 8);
+    slw_launchable *launchable = kit_make(&world, "use", 32);
+    slw_launchable_discard(&launchable);
+    const kit_event *made = kit_event_of(&world, SLW_PHASE_MAKE_LAUNCHABLE, 0);
+    ck_assert_int_eq(made->code, SLW_OK);
+    ck_assert_str_eq(made->outcome, "DIFFERS");
+    atomic_store(&world.null.more_registers, 0);
+    launchable = kit_make(&world, "use", 32);
+    slw_launchable_discard(&launchable);
+    ck_assert_str_eq(kit_event_of(&world, SLW_PHASE_MAKE_LAUNCHABLE, 1)->outcome, "OK");
+    slw_text text = SLW_TEXT_INIT;
+    slt_ok(slw_metrics_snapshot(world.metrics, &text, &world.err), &world.err);
+    ck_assert_ptr_nonnull(strstr(text.data, "\"DIFFERS\":1,\"OK\":1"));
+    slw_text_release(&text);
+}
+END_TEST
+
 START_TEST(lookup_failures) {
     slw_cached *cached = NULL;
     slw_key *other = world.key;
@@ -754,6 +773,7 @@ int main(void) {
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, whole_way);
     tcase_add_test(c, events_of_the_way);
+    tcase_add_test(c, pitfall_26_other_figures_are_an_event);
     tcase_add_test(c, lookup_failures);
     tcase_add_test(c, wrong_objects_are_usage);
     tcase_add_test(c, hydrate_failures_keep_the_input);
