@@ -21,8 +21,9 @@ typedef struct slw_device_options {
     uint32_t pool_threads;      /* host: threads beside the caller's; 0: processors - 1, at most 63. UINT32_MAX: none */
     const struct slw_driver_vtable *driver; /* <slipway/sys/driver_impl.h>; NULL: the built-in of that kind */
     void *driver_context;                   /* for `driver` */
-    uint64_t load_timeout_ns; /* for waiting until another thread has loaded or unloaded the same image; 0: 15 minutes */
-    slw_cancel *cancel;       /* for the same wait; NULL: none. It must outlive the device */
+    uint64_t
+        load_timeout_ns; /* for waiting until another thread has loaded or unloaded the same image; 0: 15 minutes */
+    slw_cancel *cancel;  /* for the same wait; NULL: none. It must outlive the device */
 } slw_device_options;
 #define SLW_DEVICE_OPTIONS_INIT                                                                                        \
     { sizeof(slw_device_options), SLW_ALLOCATOR_INIT, NULL, 0, NULL, 0, NULL, NULL, 0, NULL }

@@ -136,7 +136,8 @@ START_TEST(a_thread_does_not_wait_for_itself) {
     int leads = 0;
     begin();
     slwi_flight *flight = lead();
-    ck_assert_int_eq(slwi_flight_join(store, world.key, world.spec, SLWI_NEVER, NULL, &again, &leads, &err), SLW_E_RECURSIVE);
+    ck_assert_int_eq(slwi_flight_join(store, world.key, world.spec, SLWI_NEVER, NULL, &again, &leads, &err),
+                     SLW_E_RECURSIVE);
     slwi_flight_abandon(flight);
     end();
 }
@@ -200,13 +201,15 @@ START_TEST(what_differs_flies_alone) {
     slw_store *const stores[4] = {store, read_only, on_map, elsewhere};
     int leads = 0;
     for (int i = 0; i < 4; i++) {
-        slt_ok(slwi_flight_join(stores[i], world.key, i == 0 ? spec : world.spec, SLWI_NEVER, NULL, &others[i], &leads, &err),
+        slt_ok(slwi_flight_join(stores[i], world.key, i == 0 ? spec : world.spec, SLWI_NEVER, NULL, &others[i], &leads,
+                                &err),
                &err);
         ck_assert_int_eq(leads, 1);
     }
     ck_assert_uint_eq(slwi_flight_count(), 5);
     slwi_flight *joined = NULL;
-    ck_assert_int_eq(slwi_flight_join(same, world.key, world.spec, SLWI_NEVER, NULL, &joined, &leads, &err), SLW_E_RECURSIVE);
+    ck_assert_int_eq(slwi_flight_join(same, world.key, world.spec, SLWI_NEVER, NULL, &joined, &leads, &err),
+                     SLW_E_RECURSIVE);
     for (int i = 0; i < 4; i++) slwi_flight_abandon(others[i]);
     slwi_flight_abandon(flight);
     slw_store_close(&same);
