@@ -20,4 +20,11 @@ pub const files: []const []const u8 = &.{
     "host/host_stage.c",
     "host/host_toolchain.c",
     "host/host_words.c",
+    "ptx/ptx_entry.c",
+    "ptx/ptx_fail.c",
+    "ptx/ptx_head.c",
+    "ptx/ptx_param.c",
+    "ptx/ptx_read.c",
+    "ptx/ptx_scan.c",
+    "ptx/ptx_token.c",
 };
