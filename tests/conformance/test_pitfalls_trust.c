@@ -1,6 +1,7 @@
 /* Pitfall 9: trust does not stop at the root. Every directory on the way, the marker and the owners are judged; the
  * modes of payload files are access policy. */
 #include "store_kit.h"
+#include "store_root.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -140,6 +141,32 @@ START_TEST(pitfall_09_a_layer_of_root_is_trusted_by_everybody) {
 }
 END_TEST
 
+/* Something mounted below the root is another's business, unless the root is trusted whole. */
+START_TEST(pitfall_09_what_lies_on_another_device_is_untrusted) {
+    slk_world world;
+    slk_world_make(&world, SLW_DOMAIN_DEFAULT);
+    slw_store *store = slk_open(&world);
+    const slwi_trust trust = {.store = store, .euid = (uint32_t)geteuid(), .dev = 7};
+    slwi_stat stat = {.mode = S_IFDIR | 0755, .uid = (uint32_t)geteuid(), .dev = 7, .ino = 1, .nlink = 1};
+    const char *why = NULL;
+    ck_assert_int_eq(slwi_trust_directory(&trust, &stat, &why), 1);
+    stat.dev = 8;
+    ck_assert_int_eq(slwi_trust_directory(&trust, &stat, &why), 0);
+    ck_assert_ptr_nonnull(strstr(why, "device"));
+    stat.mode = S_IFREG | 0644;
+    ck_assert_int_eq(slwi_trust_marker(&trust, &stat, &why), 0);
+    ck_assert_int_eq(slwi_trust_payload(&trust, &stat, &why), 0);
+    slw_store_close(&store);
+    slw_store_options options = slk_options(&world);
+    options.trust_root = 1;
+    store = slk_open_options(&options);
+    const slwi_trust all = {.store = store, .euid = (uint32_t)geteuid(), .dev = 7};
+    ck_assert_int_eq(slwi_trust_payload(&all, &stat, &why), 1);
+    slw_store_close(&store);
+    slk_world_end(&world);
+}
+END_TEST
+
 START_TEST(pitfall_09_payload_modes_are_access_policy_and_marker_modes_are_not) {
     slk_world world;
     slk_world_make(&world, SLW_DOMAIN_DEFAULT);
@@ -264,6 +291,7 @@ int main(void) {
     tcase_add_test(trust, pitfall_09_an_entry_planted_by_another_user_is_untrusted);
     tcase_add_loop_test(trust, pitfall_09_one_file_of_another_user_is_untrusted, 0, 4);
     tcase_add_test(trust, pitfall_09_a_layer_of_root_is_trusted_by_everybody);
+    tcase_add_test(trust, pitfall_09_what_lies_on_another_device_is_untrusted);
     tcase_add_test(trust, pitfall_09_payload_modes_are_access_policy_and_marker_modes_are_not);
     tcase_add_loop_test(trust, pitfall_09_what_we_create_is_never_group_writable, 0, 3);
     tcase_add_test(trust, pitfall_09_a_root_that_others_may_write_is_refused);

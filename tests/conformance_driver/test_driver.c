@@ -81,7 +81,7 @@ START_TEST(load_and_unload_balance) {
 END_TEST
 
 /* Pitfall 12: the last discard retires, and the module comes back without another load. */
-START_TEST(last_release_retires_and_find_revives) {
+START_TEST(pitfall_12_last_release_retires_and_find_revives) {
     world w;
     world_open(&w, _i, NULL);
     slwi_module *found = NULL;
@@ -113,7 +113,7 @@ START_TEST(last_release_retires_and_find_revives) {
 END_TEST
 
 /* Pitfall 15: one module serves several functions, and has one set of globals. */
-START_TEST(one_module_several_functions) {
+START_TEST(pitfall_15_one_module_several_functions) {
     world w;
     world_open(&w, _i, NULL);
     slwi_module *module = world_load(&w, w.pair);
@@ -225,7 +225,7 @@ END_TEST
 /* ---- Closing in any order ---------------------------------------------------------------------------------- */
 
 /* Pitfall 25. */
-START_TEST(module_keeps_its_device) {
+START_TEST(pitfall_25_module_keeps_its_device) {
     world w;
     world_open(&w, _i, NULL);
     slwi_module *module = world_load(&w, w.pair);
@@ -376,7 +376,7 @@ static void in_child(world *w, slt_heap *heap, slwi_module *module, void *functi
     _exit(0);
 }
 
-START_TEST(a_forked_child_is_told_so) {
+START_TEST(pitfall_18_a_forked_child_is_told_so) {
     world w;
     slt_heap heap;
     slt_heap_init(&heap);
@@ -408,16 +408,16 @@ int main(void) {
     tcase_set_timeout(tcase, 180);
     tcase_add_loop_test(tcase, describes_itself, 0, SUBJECTS);
     tcase_add_loop_test(tcase, load_and_unload_balance, 0, SUBJECTS);
-    tcase_add_loop_test(tcase, last_release_retires_and_find_revives, 0, SUBJECTS);
-    tcase_add_loop_test(tcase, one_module_several_functions, 0, SUBJECTS);
+    tcase_add_loop_test(tcase, pitfall_12_last_release_retires_and_find_revives, 0, SUBJECTS);
+    tcase_add_loop_test(tcase, pitfall_15_one_module_several_functions, 0, SUBJECTS);
     tcase_add_loop_test(tcase, globals_by_name, 0, SUBJECTS);
     tcase_add_loop_test(tcase, failure_of_the_image_is_remembered, 0, SUBJECTS);
     tcase_add_loop_test(tcase, failures_are_remembered_in_bounds, 0, SUBJECTS);
-    tcase_add_loop_test(tcase, module_keeps_its_device, 0, SUBJECTS);
+    tcase_add_loop_test(tcase, pitfall_25_module_keeps_its_device, 0, SUBJECTS);
     tcase_add_loop_test(tcase, owner_lives_as_long_as_the_module, 0, SUBJECTS);
     tcase_add_loop_test(tcase, memory_goes_in_and_comes_out, 0, SUBJECTS);
     tcase_add_loop_test(tcase, streams_come_and_go, 0, SUBJECTS);
-    tcase_add_loop_test(tcase, a_forked_child_is_told_so, 0, SUBJECTS);
+    tcase_add_loop_test(tcase, pitfall_18_a_forked_child_is_told_so, 0, SUBJECTS);
     suite_add_tcase(suite, tcase);
     return slt_run(suite, NULL);
 }

@@ -162,7 +162,7 @@ START_TEST(no_kernels_is_an_error_of_its_own) {
 }
 END_TEST
 
-START_TEST(search_paths_and_libraries) {
+START_TEST(pitfall_02_search_paths_and_libraries) {
     static const struct {
         const char *option;
         const char *reason;
@@ -431,7 +431,7 @@ int main(void) {
     tcase_add_test(tcase, every_proper_prefix_is_truncated);
     tcase_add_test(tcase, other_files_and_machines);
     tcase_add_test(tcase, no_kernels_is_an_error_of_its_own);
-    tcase_add_test(tcase, search_paths_and_libraries);
+    tcase_add_test(tcase, pitfall_02_search_paths_and_libraries);
     tcase_add_test(tcase, records);
     tcase_add_test(tcase, headers_and_tables);
     tcase_add_test(tcase, segments_times_symbols_is_no_product);

@@ -25,7 +25,7 @@ static void source_digest(const fixture_request *r, char out[SLW_DIGEST_TEXT_SIZ
     slwi_host_backend.job_close(job);
 }
 
-START_TEST(a_header_that_appears_changes_the_source) {
+START_TEST(pitfall_04_a_header_that_appears_changes_the_source) {
     char absent_root[SLW_DIGEST_TEXT_SIZE];
     char empty_root[SLW_DIGEST_TEXT_SIZE];
     char with_header[SLW_DIGEST_TEXT_SIZE];
@@ -52,7 +52,7 @@ START_TEST(a_header_that_appears_changes_the_source) {
 END_TEST
 
 /* A header in a root searched earlier hides the one that was used. */
-START_TEST(order_and_text_and_name_are_in_the_source) {
+START_TEST(pitfall_04_order_and_text_and_name_are_in_the_source) {
     char digests[6][SLW_DIGEST_TEXT_SIZE];
     const char *a = slt_scratch();
     const char *b = slt_scratch();
@@ -88,7 +88,7 @@ static slw_code confirm(const fixture_request *r, slw_error *err) {
     return rc;
 }
 
-START_TEST(what_was_read_lies_in_the_key) {
+START_TEST(pitfall_04_what_was_read_lies_in_the_key) {
     const char *root = slt_scratch();
     const char *linked = slt_path(slt_scratch(), "link", NULL);
     ck_assert_int_eq(symlink(root, linked), 0);
@@ -104,7 +104,7 @@ START_TEST(what_was_read_lies_in_the_key) {
 }
 END_TEST
 
-START_TEST(a_header_outside_is_named) {
+START_TEST(pitfall_04_a_header_outside_is_named) {
     const char *root = slt_scratch();
     const char *outside = slt_path(slt_scratch(), "secret.h", NULL);
     slt_write_file(outside, "#define N 3\n", 12, 0644);
@@ -133,7 +133,7 @@ START_TEST(a_header_outside_is_named) {
 END_TEST
 
 /* Trees leave some names out, so a header there is outside although its directory is a root. */
-START_TEST(a_header_the_tree_leaves_out_is_outside) {
+START_TEST(pitfall_04_a_header_the_tree_leaves_out_is_outside) {
     const char *root = slt_scratch();
     slt_shell("mkdir %s/.git", root);
     slt_write_file(slt_path(root, ".git", "h.h", NULL), "#define N 3\n", 12, 0644);
@@ -145,7 +145,7 @@ START_TEST(a_header_the_tree_leaves_out_is_outside) {
 END_TEST
 
 /* The text in the request is compiled, whatever lies where it came from; its own directory is no include root. */
-START_TEST(the_directory_of_the_source_is_not_searched) {
+START_TEST(pitfall_04_the_directory_of_the_source_is_not_searched) {
     slw_error err = SLW_ERROR_INIT;
     const char *directory = slt_scratch();
     slt_write_file(slt_path(directory, "beside.h", NULL), "\n", 1, 0644);
@@ -161,7 +161,7 @@ START_TEST(the_directory_of_the_source_is_not_searched) {
 END_TEST
 
 /* Whether an absolute path exists leaves no trace: such a source is compiled privately. */
-START_TEST(absolute_questions_are_private) {
+START_TEST(pitfall_04_absolute_questions_are_private) {
     slw_error err = SLW_ERROR_INIT;
     void *job = NULL;
     fixture_request r = {.text = "#if __has_include( </etc/hosts>)\nint x;\n#endif\n"};
@@ -180,13 +180,13 @@ int main(void) {
     TCase *tcase = tcase_create("headers");
     tcase_set_timeout(tcase, 240);
     tcase_add_unchecked_fixture(tcase, open_toolchain, close_toolchain);
-    tcase_add_test(tcase, a_header_that_appears_changes_the_source);
-    tcase_add_test(tcase, order_and_text_and_name_are_in_the_source);
-    tcase_add_test(tcase, what_was_read_lies_in_the_key);
-    tcase_add_test(tcase, a_header_outside_is_named);
-    tcase_add_test(tcase, a_header_the_tree_leaves_out_is_outside);
-    tcase_add_test(tcase, the_directory_of_the_source_is_not_searched);
-    tcase_add_test(tcase, absolute_questions_are_private);
+    tcase_add_test(tcase, pitfall_04_a_header_that_appears_changes_the_source);
+    tcase_add_test(tcase, pitfall_04_order_and_text_and_name_are_in_the_source);
+    tcase_add_test(tcase, pitfall_04_what_was_read_lies_in_the_key);
+    tcase_add_test(tcase, pitfall_04_a_header_outside_is_named);
+    tcase_add_test(tcase, pitfall_04_a_header_the_tree_leaves_out_is_outside);
+    tcase_add_test(tcase, pitfall_04_the_directory_of_the_source_is_not_searched);
+    tcase_add_test(tcase, pitfall_04_absolute_questions_are_private);
     suite_add_tcase(suite, tcase);
     return slt_run(suite, NULL);
 }

@@ -51,7 +51,7 @@ static const char *traps(void) {
     return directory;
 }
 
-START_TEST(nothing_is_inherited) {
+START_TEST(pitfall_05_nothing_is_inherited) {
     slw_error err = SLW_ERROR_INIT;
     const char *compiler = _i == 0 ? "gcc" : "clang-16";
     fixture_toolchain quiet;
@@ -59,7 +59,7 @@ START_TEST(nothing_is_inherited) {
     fixture_request r = {.text = text, .flags = {"-g"}};
     slw_code rc = fixture_open(&quiet, compiler, "/usr/bin", NULL, &err);
     if (rc == SLW_E_TOOL_MISSING) {
-        slt_skip("nothing_is_inherited", compiler);
+        slt_skip("pitfall_05_nothing_is_inherited", compiler);
         fixture_close(&quiet);
         return;
     }
@@ -94,7 +94,7 @@ START_TEST(nothing_is_inherited) {
 END_TEST
 
 /* The made environment has four variables and no other. */
-START_TEST(the_environment_is_made) {
+START_TEST(pitfall_05_the_environment_is_made) {
     slw_allocator allocator = SLW_ALLOCATOR_INIT;
     slwi_host_toolchain toolchain;
     memset(&toolchain, 0, sizeof(toolchain));
@@ -114,7 +114,7 @@ START_TEST(the_environment_is_made) {
 END_TEST
 
 /* Options that name files: named in the reason, and compiled privately all the same. */
-START_TEST(options_that_reach_outside_are_private) {
+START_TEST(pitfall_05_options_that_reach_outside_are_private) {
     static const char *const reaching[][3] = {
         {"@options.txt", NULL, NULL},
         {"-include", "x.h", NULL},
@@ -163,9 +163,9 @@ int main(void) {
     Suite *suite = suite_create("backend/pitfall_05_environment");
     TCase *tcase = tcase_create("environment");
     tcase_set_timeout(tcase, 240);
-    tcase_add_loop_test(tcase, nothing_is_inherited, 0, 2);
-    tcase_add_test(tcase, the_environment_is_made);
-    tcase_add_test(tcase, options_that_reach_outside_are_private);
+    tcase_add_loop_test(tcase, pitfall_05_nothing_is_inherited, 0, 2);
+    tcase_add_test(tcase, pitfall_05_the_environment_is_made);
+    tcase_add_test(tcase, pitfall_05_options_that_reach_outside_are_private);
     suite_add_tcase(suite, tcase);
     return slt_run(suite, NULL);
 }

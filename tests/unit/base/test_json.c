@@ -106,7 +106,7 @@ static const refusal refusals[] = {
     REFUSAL("{\"a\\u0000b\":1}", "BAD_NAME", 1, 2, 1),
 };
 
-START_TEST(refusals_have_a_reason_and_a_place) {
+START_TEST(pitfall_39_refusals_have_a_reason_and_a_place) {
     const refusal *row = &refusals[_i];
     slt_heap heap;
     slt_heap_init(&heap);
@@ -344,7 +344,7 @@ static double seconds(void) {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
-START_TEST(bombs_are_refused_quickly) {
+START_TEST(pitfall_39_bombs_are_refused_quickly) {
     const size_t size = 16u << 20;
     char *text = malloc(size);
     static const char *const units[] = {"{},", "[[],", "0,", "\"\",", "[", "{\"\":"};
@@ -492,7 +492,7 @@ int main(void) {
     Suite *suite = suite_create("base/json");
     TCase *tc = tcase_create("json");
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, refusals_have_a_reason_and_a_place, 0, (int)(sizeof refusals / sizeof refusals[0]));
+    tcase_add_loop_test(tc, pitfall_39_refusals_have_a_reason_and_a_place, 0, (int)(sizeof refusals / sizeof refusals[0]));
     tcase_add_test(tc, values_mean_what_they_say);
     tcase_add_test(tc, roots_of_every_kind);
     tcase_add_test(tc, members_in_order);
@@ -500,7 +500,7 @@ int main(void) {
     tcase_add_test(tc, limits_are_exact);
     tcase_add_test(tc, deep_documents);
     tcase_add_test(tc, depth_costs_no_stack);
-    tcase_add_test(tc, bombs_are_refused_quickly);
+    tcase_add_test(tc, pitfall_39_bombs_are_refused_quickly);
     tcase_add_test(tc, many_names_are_not_quadratic);
     tcase_add_test(tc, numbers_at_the_edges);
     tcase_add_test(tc, every_allocation_may_fail);

@@ -208,7 +208,7 @@ START_TEST(cancellation) {
 }
 END_TEST
 
-START_TEST(a_grandchild_that_holds_the_pipe_delays_nothing) {
+START_TEST(pitfall_39_a_grandchild_that_holds_the_pipe_delays_nothing) {
     const uint64_t start = slwi_now_ns();
     slt_ok(run_shell("sleep 300 & echo $!; exit 5", soon(), NULL), &err);
     ck_assert_int_eq(status, 5);
@@ -280,7 +280,7 @@ static void check_whole_life(void) {
     check_dead(atoi(output.data));
 }
 
-START_TEST(sigchld_ignored) {
+START_TEST(pitfall_39_sigchld_ignored) {
     const int descriptors = slt_open_descriptors();
     signal(SIGCHLD, SIG_IGN);
     check_whole_life();
@@ -290,7 +290,7 @@ START_TEST(sigchld_ignored) {
 }
 END_TEST
 
-START_TEST(sigchld_handled_by_one_who_takes_every_child) {
+START_TEST(pitfall_39_sigchld_handled_by_one_who_takes_every_child) {
     signal(SIGCHLD, on_child);
     check_whole_life();
     signal(SIGCHLD, SIG_DFL);
@@ -298,7 +298,7 @@ START_TEST(sigchld_handled_by_one_who_takes_every_child) {
 }
 END_TEST
 
-START_TEST(sigchld_without_zombies) {
+START_TEST(pitfall_39_sigchld_without_zombies) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_handler = SIG_DFL;
@@ -398,11 +398,11 @@ int main(void) {
     tcase_add_test(tc, the_deadline_ends_the_whole_group);
     tcase_add_test(tc, a_passed_deadline_starts_nothing);
     tcase_add_test(tc, cancellation);
-    tcase_add_test(tc, a_grandchild_that_holds_the_pipe_delays_nothing);
+    tcase_add_test(tc, pitfall_39_a_grandchild_that_holds_the_pipe_delays_nothing);
     tcase_add_test(tc, huge_output_keeps_its_head);
-    tcase_add_test(tc, sigchld_ignored);
-    tcase_add_test(tc, sigchld_handled_by_one_who_takes_every_child);
-    tcase_add_test(tc, sigchld_without_zombies);
+    tcase_add_test(tc, pitfall_39_sigchld_ignored);
+    tcase_add_test(tc, pitfall_39_sigchld_handled_by_one_who_takes_every_child);
+    tcase_add_test(tc, pitfall_39_sigchld_without_zombies);
     tcase_add_test(tc, a_lost_status_is_no_success);
     tcase_add_test(tc, failures_of_the_system_are_reported);
     tcase_add_test(tc, many_at_once);
