@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <locale.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,8 @@ static int dispatch(const cli_options *options, slw_error *err) {
 }
 
 int main(int argc, char **argv) {
+    /* A file-size limit is then an error like any other, and a private build is not lost to it. */
+    (void)signal(SIGXFSZ, SIG_IGN);
     static cli_options options; /* its lists are large */
     static char diagnostics[262144];
     slw_error err = SLW_ERROR_INIT;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -172,6 +173,22 @@ START_TEST(put_private_statuses) {
     r = command_run(scratch, "put %s %s --domain pypto.identity --cache %s --json", request_path, files, store);
     ck_assert_int_eq(r.status, 4);
     ck_assert_str_eq(command_text(r.json, "failure"), "LOCK");
+    command_free(&r);
+}
+END_TEST
+
+/* A limit on file sizes is an error of the publication; it ended the command by a signal. */
+START_TEST(put_under_a_limit_on_file_sizes) {
+    const struct rlimit limit = {8192, 8192};
+    const char *files = slt_path(scratch, "files", NULL);
+    slt_shell("mkdir -p %s/kernel && head -c 20000 /dev/zero >%s/kernel/source.pto && echo y >%s/kernel_config.py", files,
+              files, files);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    command_result r =
+        command_run(scratch, "put %s %s --domain pypto.identity --cache %s/new --json", request_path, files, scratch);
+    ck_assert_int_eq(r.status, 4);
+    ck_assert_str_eq(command_text(r.json, "disposition"), "PRIVATE");
+    ck_assert_str_eq(command_text(r.json, "failure"), "PUBLICATION");
     command_free(&r);
 }
 END_TEST
@@ -394,6 +411,7 @@ int main(int argc, char **argv) {
     tcase_add_test(tc, put_then_get);
     tcase_add_test(tc, put_refuses);
     tcase_add_test(tc, put_private_statuses);
+    tcase_add_test(tc, put_under_a_limit_on_file_sizes);
     tcase_add_test(tc, digest_of_a_record);
     tcase_add_test(tc, verify_and_ls);
     tcase_add_test(tc, ls_of_a_damaged_slot);

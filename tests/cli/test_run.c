@@ -218,6 +218,12 @@ START_TEST(expect_files_binary) {
     for (int i = 0; i < 4; i++) ck_assert(((float *)(void *)y)[i] == 10 * x[i]);
     free(y);
     command_free(&r);
+    /* No more is read of a file than the array holds: this one has no end. */
+    r = command_run(scratch, "run %s/saxpy.c %s --arg u64=4 --arg f32=10 --arg 'f32[4]=@/dev/zero' --arg 'out:f32[4]'",
+                    sources, places);
+    ck_assert_int_eq(r.status, 2);
+    ck_assert_str_eq(command_text(r.json, "error.reason"), "BAD_ARGUMENT");
+    command_free(&r);
 
     slt_shell("cp $(find %s/cache -name kernel.so) %s/k.so", scratch, scratch);
     r = command_run(scratch, "run %s/k.so %s --entry saxpy " SAXPY, scratch, places);
