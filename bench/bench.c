@@ -27,9 +27,10 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double median(double *values, int count) {
+/* The value that a part of all lies below. */
+static double part(double *values, int count, double below) {
     qsort(values, (size_t)count, sizeof *values, by_value);
-    return values[count / 2];
+    return values[(int)(below * (count - 1))];
 }
 
 static double one(bench_function function, void *context, int inner) {
@@ -48,8 +49,9 @@ void bench_ratio(const char *name, bench_function floor, bench_function subject,
         s[i] = one(subject, context, inner);
         ratio[i] = s[i] / f[i];
     }
-    printf("%-44s %10.2f us  floor %10.2f us  ratio %6.2f", name, median(s, rounds) / 1e3, median(f, rounds) / 1e3,
-           median(ratio, rounds));
+    printf("%-44s %10.2f us  floor %10.2f us  ratio %6.2f", name, part(s, rounds, 0.5) / 1e3,
+           part(f, rounds, 0.5) / 1e3, part(ratio, rounds, 0.5));
+    printf("  undisturbed %.2f", part(s, rounds, 0.05) / part(f, rounds, 0.05));
     if (target > 0) printf("  (target %.2f)", target);
     printf("\n");
     fflush(stdout);

@@ -9,8 +9,10 @@
 
 typedef void (*bench_function)(void *context);
 
-/* Runs floor and subject by turns, `rounds` times `inner` calls each, and prints the medians of one call and of the
-   ratios of neighbours. `target` 0: none. */
+/* Runs floor and subject by turns, `rounds` times `inner` calls each, and prints the medians of one call, the median
+   of the ratios of neighbours, and the ratio of the fastest twentieths, which other programs on the machine disturb
+   least. `inner` is 1 wherever one call is long against reading the clock: a run of calls that the scheduler cuts into
+   says little. `target` 0: none; it is for the median. */
 void bench_ratio(const char *name, bench_function floor, bench_function subject, void *context, int rounds, int inner,
                  double target);
 void bench_value(const char *name, double value, const char *unit, double target);

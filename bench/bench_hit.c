@@ -129,9 +129,9 @@ int main(void) {
     static hit full, map;
     prepare(&full, 1, sizes);
     printf("sha256: %s\n", slw_sha256_implementation());
-    bench_ratio("verified hit, 5 files, 204,796 bytes", floor_hit, subject_hit, &full, 201, 20, 1.3);
-    bench_ratio("  the same, floor hashing one file at a time", floor_one_stream, subject_hit, &full, 101, 20, 0);
+    bench_ratio("verified hit, 5 files, 204,796 bytes", floor_hit, subject_hit, &full, 4001, 1, 1.3);
+    bench_ratio("  the same, floor hashing one file at a time", floor_one_stream, subject_hit, &full, 2001, 1, 0);
     prepare(&map, 2, map_sizes);
-    bench_ratio("ON_MAP hit touching one 40 KB payload", floor_map, subject_map, &map, 201, 20, 0);
+    bench_ratio("ON_MAP hit touching one 40 KB payload", floor_map, subject_map, &map, 4001, 1, 0);
     return 0;
 }

@@ -113,6 +113,10 @@ struct slwi_os {
     /* The mount's id (the unique one where the kernel has it), for memo records; fstat and fstatat leave mount_id 0,
        since a lookup calls them too often to pay for it. 0 with *out 0 where the platform does not tell. */
     int (*stat_mount_id)(const slwi_os *os, int fd, uint64_t *out);
+
+    /* openat of a whole path at once, refused (-ELOOP) when anything on the way is a symbolic link. Optional: where the
+       platform cannot (-ENOSYS) or may not (-EPERM, seccomp) the caller goes one openat a component (pitfall 39). */
+    int (*openat_straight)(const slwi_os *os, int dirfd, const char *path, int flags);
 };
 
 const slwi_os *slwi_os_get(void);             /* the table in force; never NULL */

@@ -28,22 +28,27 @@ static slw_code other_bytes(const slwi_entry_place *place, const slwi_entry *ent
     return SLW_E_INVALID_ENTRY;
 }
 
-static slw_code open_slot(const slwi_entry *entry, slwi_entry_place *out, slw_error *err) {
+static slw_code step_to_slot(const slwi_entry *entry, slwi_slot *slot, slwi_trust *trust, slw_error *err) {
     slwi_root root;
-    slwi_slot slot;
     slw_error why = SLW_ERROR_INIT;
     slw_code code = slwi_root_open(entry->store, 0, &root, &why);
     if (code == SLW_OK) {
-        code = slwi_slot_open(&root, entry->key, entry->spec, &slot, &why);
+        code = slwi_slot_open(&root, entry->key, entry->spec, slot, &why);
+        *trust = root.trust;
         slwi_root_close(&root);
     }
     if (code == SLW_E_MISS) return gone(entry, err);
-    if (code != SLW_OK) {
-        slwi_error_copy(err, &why);
-        return code;
+    if (code != SLW_OK) slwi_error_copy(err, &why);
+    return code;
+}
+
+static slw_code open_slot(const slwi_entry *entry, slwi_entry_place *out, slw_error *err) {
+    slwi_slot slot;
+    if (!slwi_slot_reach(entry->store, entry->directory, &slot, &out->trust)) {
+        const slw_code code = step_to_slot(entry, &slot, &out->trust, err);
+        if (code != SLW_OK) return code;
     }
     out->fd = slot.fd;
-    out->trust = root.trust;
     out->has_trust = 1;
     out->is_judged = slot.stat.dev == entry->dev && slot.stat.ino == entry->ino;
     slot.fd = -1;

@@ -22,6 +22,7 @@ typedef struct look {
     int verify;
     unsigned flags;
     slwi_scratch *scratch;
+    const char *directory; /* the slot's path */
     slwi_manifest manifest;
     slwi_image *kept;
     int changed;    /* the tree moved under the walk */
@@ -145,38 +146,43 @@ static slw_code judge_slot(look *l, const slwi_trust *trust, int slot, slw_error
 }
 
 static slw_code make_entry(look *l, slwi_entry **out, slw_error *err) {
-    char *directory = slwi_slot_path(l->store, l->key, l->spec);
-    if (directory == NULL) return slwi_fail_memory(err, 0);
     const slwi_entry_parts parts = {.store = l->store,
                                     .key = l->key,
                                     .spec = l->spec,
                                     .inventory = &l->scratch->inventory,
-                                    .directory = directory,
+                                    .directory = l->directory,
                                     .stat = &l->slot,
                                     .kept = l->kept};
-    const slw_code code = slwi_entry_create(&parts, out, err);
-    slwi_free(&l->store->allocator, directory);
+    return slwi_entry_create(&parts, out, err);
+}
+
+/* The slot, at once or, where that does not lead to a trusted one, step by step to learn why. */
+static slw_code open_slot(const look *l, slwi_slot *slot, slwi_trust *trust, slw_error *err) {
+    slwi_root root;
+    if (slwi_slot_reach(l->store, l->directory, slot, trust)) return SLW_OK;
+    slw_code code = slwi_root_open(l->store, 0, &root, err);
+    if (code != SLW_OK) return code;
+    code = slwi_slot_open(&root, l->key, l->spec, slot, err);
+    *trust = root.trust;
+    slwi_root_close(&root);
     return code;
 }
 
 static slw_code look_once(look *l, slwi_entry **out, slw_error *err) {
-    slwi_root root;
     slwi_slot slot;
+    slwi_trust trust;
     l->changed = l->differs = l->judged = 0;
-    slw_code code = slwi_root_open(l->store, 0, &root, err);
+    slw_code code = open_slot(l, &slot, &trust, err);
     if (code != SLW_OK) return code;
-    code = slwi_slot_open(&root, l->key, l->spec, &slot, err);
-    if (code == SLW_OK) {
-        l->judged = 1;
-        l->slot = slot.stat;
-        code = judge_slot(l, &root.trust, slot.fd, err);
-        if (code == SLW_OK) code = make_entry(l, out, err);
-        if (code == SLW_OK && (l->flags & SLWI_LOOK_STAMP) != 0) slwi_stamp_used(l->store, slot.parent);
-        slwi_release(l->kept);
-        l->kept = NULL;
-        slwi_slot_close(&slot);
-    }
-    slwi_root_close(&root);
+    l->judged = 1;
+    l->slot = slot.stat;
+    code = judge_slot(l, &trust, slot.fd, err);
+    if (code == SLW_OK) code = make_entry(l, out, err);
+    if (code == SLW_OK && (l->flags & SLWI_LOOK_STAMP) != 0)
+        slwi_stamp_used(l->store, slot.fd, "../" SLWI_USED_STAMP);
+    slwi_release(l->kept);
+    l->kept = NULL;
+    slwi_slot_close(&slot);
     return code;
 }
 
@@ -211,10 +217,13 @@ static slw_code look_until_sure(look *l, slwi_entry **out, slw_error *err) {
 slw_code slwi_look(slw_store *store, const slw_key *key, const slw_spec *spec, int verify, unsigned flags,
                    slwi_entry **out, slw_error *err) {
     look l = {.store = store, .key = key, .spec = spec, .verify = verify, .flags = flags};
+    char *directory = slwi_slot_path(store, key, spec);
+    if (directory == NULL) return slwi_fail_memory(err, 0);
+    l.directory = directory;
     l.scratch = slwi_scratch_borrow(store);
-    if (l.scratch == NULL) return slwi_fail_memory(err, sizeof *l.scratch);
-    const slw_code code = look_until_sure(&l, out, err);
+    const slw_code code = l.scratch == NULL ? slwi_fail_memory(err, sizeof *l.scratch) : look_until_sure(&l, out, err);
     slwi_scratch_return(store, l.scratch);
+    slwi_free(&store->allocator, directory);
     return code;
 }
 

@@ -175,7 +175,7 @@ static slw_code publish_once(slwi_publishing *p, slwi_entry **out, int *lost, sl
     if (code == SLW_OK && !*lost) {
         p->published = 1;
         code = slwi_publish_sync_parents(p, err);
-        slwi_stamp_used(p->what->store, p->parents[SLWI_SLOT_PARENTS]);
+        slwi_stamp_used(p->what->store, p->parents[SLWI_SLOT_PARENTS], SLWI_USED_STAMP);
     }
     if (code == SLW_OK) *out = *lost ? winner : entry;
     if (code != SLW_OK || *lost) slwi_release(entry);

@@ -90,12 +90,16 @@ int slwi_root_judge(const slw_store *store, uint32_t euid, const slwi_stat *root
     return 1;
 }
 
+/* The parent was judged when the store was opened; a root that was not there then, or is another one, is judged
+   whole. */
+static int parent_known(const slw_store *store, const slwi_stat *root) {
+    return store->judged_ino == root->ino && store->judged_dev == root->dev;
+}
+
 static slw_code judge_root(const slw_store *store, const slwi_root *root, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     if (store->trust_root) return SLW_OK;
-    /* The parent was judged when the store was opened; a root that was not there then, or is another one, is judged
-       whole. */
-    const int known = store->judged_ino == root->stat.ino && store->judged_dev == root->stat.dev;
+    const int known = parent_known(store, &root->stat);
     slwi_stat parent;
     const int r = known ? 0 : os->fstatat(os, root->fd, "..", 0, &parent);
     if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->root, "looking at the root's parent");
@@ -210,6 +214,43 @@ slw_code slwi_slot_open(const slwi_root *root, const slw_key *key, const slw_spe
     }
     *out = slot;
     return SLW_OK;
+}
+
+/* From the slot upwards: the directories on the way, the root, and its parent where that was not judged before. */
+static int trust_above(const slwi_os *os, const slw_store *store, int slot, slwi_trust *trust) {
+    static const char *const above[] = {"..",          "../..",          "../../..",
+                                        "../../../..", "../../../../..", "../../../../../.."};
+    slwi_stat stat[SLWI_SLOT_PARENTS + 2];
+    const slwi_stat *root = &stat[SLWI_SLOT_PARENTS], *parent = NULL;
+    const char *why = NULL;
+    for (int i = 0; i <= SLWI_SLOT_PARENTS; i++)
+        if (os->fstatat(os, slot, above[i], 0, &stat[i]) < 0) return 0;
+    if (!store->trust_root && !parent_known(store, root)) {
+        if (os->fstatat(os, slot, above[SLWI_SLOT_PARENTS + 1], 0, &stat[SLWI_SLOT_PARENTS + 1]) < 0) return 0;
+        parent = &stat[SLWI_SLOT_PARENTS + 1];
+    }
+    trust->dev = root->dev;
+    if (!slwi_root_judge(store, trust->euid, root, parent, &why)) return 0;
+    for (int i = 0; i < SLWI_SLOT_PARENTS; i++)
+        if (!slwi_trust_directory(trust, &stat[i], &why)) return 0;
+    return 1;
+}
+
+int slwi_slot_reach(const slw_store *store, const char *path, slwi_slot *out, slwi_trust *trust) {
+    const slwi_os *os = slwi_os_get();
+    const char *why = NULL;
+    slwi_slot slot = {.parent = -1};
+    slot.fd = os->openat_straight(os, AT_FDCWD, path, SLWI_O_LIST);
+    if (slot.fd < 0) return 0;
+    slwi_trust found = {store, os->euid(os), 0};
+    if (os->fstat(os, slot.fd, &slot.stat) < 0 || !trust_above(os, store, slot.fd, &found) ||
+        !slwi_trust_directory(&found, &slot.stat, &why)) {
+        slwi_slot_close(&slot);
+        return 0;
+    }
+    *out = slot;
+    *trust = found;
+    return 1;
 }
 
 void slwi_slot_close(slwi_slot *slot) {

@@ -10,8 +10,8 @@
    to what was judged. `verify` is SLW_VERIFY_FULL or SLW_VERIFY_ON_MAP. */
 slw_code slwi_look(slw_store *store, const slw_key *key, const slw_spec *spec, int verify, unsigned flags,
                    slwi_entry **out, slw_error *err);
-/* Marks the slot below `spec_directory` as used: in the default domain, when writable, at most once an hour; errors are
-   nobody's business. */
-void slwi_stamp_used(const slw_store *store, int spec_directory);
+/* Marks a slot as used, by the stamp beside it that `name` leads to from `directory`: in the default domain, when
+   writable, at most once an hour; errors are nobody's business. */
+void slwi_stamp_used(const slw_store *store, int directory, const char *name);
 
 #endif

@@ -52,6 +52,12 @@ slw_code slwi_slot_open(const slwi_root *root, const slw_key *key, const slw_spe
                         slw_error *err);
 void slwi_slot_close(slwi_slot *slot);
 
+/* The same at once, for a slot that is there and to be trusted, with `path` from slwi_slot_path: one call for the way
+   down without links, then every directory on it, from the slot's parent to the root, is looked at from the slot
+   upwards, so that what is judged are the directories the slot really lies in. 1: out->fd is open, out->parent is
+   not. 0: nothing is open, and only going step by step tells why. */
+int slwi_slot_reach(const slw_store *store, const char *path, slwi_slot *out, slwi_trust *trust);
+
 /* Where a slot lies, as text, from one allocation; NULL when out of memory. */
 char *slwi_slot_path(const slw_store *store, const slw_key *key, const slw_spec *spec);
 

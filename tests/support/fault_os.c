@@ -20,7 +20,7 @@ static const char *const names[SLT_CALL_COUNT] = {
     "unlinkat",    "rename",   "rename_noreplace", "symlinkat", "fchmod",   "fsync",         "ftruncate",
     "utime",       "lock",     "unlock",     "lease_read", "lease_drop",    "pipe",          "map_anonymous",
     "map_protect_read", "memfd", "memfd_seal", "dl_open",  "dl_close",      "random",        "host_name",
-    "boot_id",     "spawn",    "wait",       "kill_group", "stat_mount_id", "poll_readable", "closedir",
+    "boot_id",     "spawn",    "wait",       "kill_group", "stat_mount_id", "openat_straight", "poll_readable", "closedir",
     "unmap",       "dl_symbol", "dl_loaded", "now_ns",     "wall_ns",       "sleep_ns",      "euid",
     "pid",         "processors", "umask",
 };
@@ -219,6 +219,21 @@ static int f_openat(const slwi_os *os, int dirfd, const char *path, int flags, u
     }
     name_fd(fd, whole);
     return (int)log_call(SLT_OPENAT, dirfd, whole, fd);
+}
+
+static int f_openat_straight(const slwi_os *os, int dirfd, const char *path, int flags) {
+    char whole[PATH_KEPT];
+    join(whole, dirfd, path);
+    const slwi_os *n = os->next;
+    const verdict v = judge(SLT_OPENAT_STRAIGHT, whole);
+    int fd = v.error_number != 0 && !v.after ? -v.error_number : n->openat_straight(n, dirfd, path, flags);
+    if (v.kill_after) die();
+    if (v.error_number != 0 && fd >= 0) {
+        (void)n->close(n, fd);
+        fd = -v.error_number;
+    }
+    name_fd(fd, whole);
+    return (int)log_call(SLT_OPENAT_STRAIGHT, dirfd, whole, fd);
 }
 
 static int f_close(const slwi_os *os, int fd) {
@@ -549,6 +564,7 @@ static const slwi_os wrapped = {
     f_kill_group,
     f_poll_readable,
     f_stat_mount_id,
+    f_openat_straight,
 };
 
 void slt_fault_os_clear(void) {

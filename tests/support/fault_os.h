@@ -54,6 +54,7 @@ typedef enum slt_call {
     SLT_WAIT,
     SLT_KILL_GROUP,
     SLT_STAT_MOUNT_ID,
+    SLT_OPENAT_STRAIGHT,
     SLT_POLL_READABLE,
     /* These cannot fail; they are counted, and may be the place of a kill or a hook. */
     SLT_CLOSEDIR,

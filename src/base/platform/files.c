@@ -17,6 +17,23 @@ static int os_openat(const slwi_os *os, int dirfd, const char *path, int flags, 
     return result;
 }
 
+static int os_openat_straight(const slwi_os *os, int dirfd, const char *path, int flags) {
+    (void)os;
+#if defined(__linux__) && defined(SYS_openat2)
+    /* struct open_how is kernel ABI, and younger than the C libraries we build with. */
+    enum { NO_SYMLINKS = 4 };
+    const uint64_t how[3] = {(uint64_t)(unsigned)(flags | O_CLOEXEC), 0, NO_SYMLINKS};
+    long result = 0;
+    SLWI_RETRY(long, result, syscall(SYS_openat2, dirfd, path, how, sizeof how));
+    return (int)result;
+#else
+    (void)dirfd;
+    (void)path;
+    (void)flags;
+    return -ENOSYS;
+#endif
+}
+
 static int os_close(const slwi_os *os, int fd) {
     (void)os;
     /* Never again after EINTR: on Linux the descriptor is gone and the number may already be another's. */
@@ -201,6 +218,7 @@ static int os_pipe(const slwi_os *os, int out[2]) {
 
 void slwi_platform_files(slwi_os *table) {
     table->openat = os_openat;
+    table->openat_straight = os_openat_straight;
     table->close = os_close;
     table->read = os_read;
     table->pread = os_pread;
