@@ -37,6 +37,7 @@ const test_folders = [_]TestFolder{
 
 const test_support = @import("tests/support/files.zig").files;
 const cli_files = @import("cli/files.zig").files;
+const fuzz = @import("fuzz/files.zig");
 const bench_programs = @import("bench/files.zig").programs;
 const examples = [_][]const u8{ "embed", "table_of_kernels" };
 
@@ -92,6 +93,8 @@ pub fn build(b: *std.Build) void {
         .lint = b.step("lint", "clang-tidy over src/, warnings as errors"),
         .asan = b.step("asan", "the Check programs under AddressSanitizer and UBSan (clang)"),
         .tsan = b.step("tsan", "the Check programs under ThreadSanitizer (clang)"),
+        .replay = b.step("replay", "run every corpus file of fuzz/ through its target"),
+        .fuzz_build = b.step("fuzz-build", "the fuzz targets with libFuzzer, ASan and UBSan (clang), into zig-out/fuzz"),
         .bench = b.step("bench", "benchmarks: ratios to a floor measured in the same run"),
         .demo = b.step("demo", "six kernels cold, then hot, on the host driver"),
         .check = b.step("check", "compile everything, and the library for the cross targets; run nothing"),
@@ -113,6 +116,9 @@ pub fn build(b: *std.Build) void {
     steps.run_tests.dependOn(steps.unit);
     steps.run_tests.dependOn(steps.house);
     steps.run_tests.dependOn(steps.compile_fail);
+    addReplay(s, steps.replay);
+    steps.run_tests.dependOn(steps.replay);
+    addFuzz(s, steps.fuzz_build, clang);
     addLint(s, steps.lint, tidy);
     addSanitized(s, steps.asan, clang, "asan", &.{ "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer" });
     addSanitized(s, steps.tsan, clang, "tsan", &.{"-fsanitize=thread"});
@@ -215,6 +221,43 @@ fn script(s: Build, path: []const u8) *std.Build.Step.Run {
     return run;
 }
 
+fn addReplay(s: Build, step: *std.Build.Step) void {
+    const b = s.b;
+    for (fuzz.targets) |name| {
+        const m = b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .trap });
+        testIncludes(b, m);
+        m.addIncludePath(b.path("fuzz"));
+        m.addCSourceFiles(.{ .root = b.path("fuzz"), .files = &.{ b.fmt("{s}.c", .{name}), "replay_main.c" }, .flags = &test_flags });
+        m.addCSourceFiles(.{ .root = b.path("fuzz"), .files = fuzz.support, .flags = &test_flags });
+        m.addCSourceFiles(.{ .root = b.path("tests/support"), .files = fuzz.test_support, .flags = &test_flags });
+        m.linkLibrary(s.library);
+        linkLibraries(m);
+        const run = b.addRunArtifact(b.addExecutable(.{ .name = name, .root_module = m }));
+        run.addDirectoryArg(b.path(b.fmt("fuzz/corpus/{s}", .{name})));
+        run.stdio = .inherit;
+        run.has_side_effects = true;
+        step.dependOn(&run.step);
+    }
+}
+
+/// The campaigns themselves are run by hand: docs/fuzzing.md.
+fn addFuzz(s: Build, step: *std.Build.Step, clang: []const u8) void {
+    const b = s.b;
+    const sanitize = [_][]const u8{ "-fsanitize=fuzzer-no-link,address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer" };
+    const includes = [_][]const u8{ "include", "fuzz" } ++ test_includes;
+    const objects = clangRooms(b, clang, &sanitize);
+    for (fuzz.targets) |name| {
+        const link = b.addSystemCommand(&.{ clang, "-fsanitize=fuzzer,address,undefined" });
+        link.addFileArg(clangObject(b, clang, &sanitize, &test_flags, &includes, b.fmt("fuzz/{s}.c", .{name})));
+        for (fuzz.support) |file| link.addFileArg(clangObject(b, clang, &sanitize, &test_flags, &includes, b.fmt("fuzz/{s}", .{file})));
+        for (fuzz.test_support) |file| link.addFileArg(clangObject(b, clang, &sanitize, &test_flags, &includes, b.fmt("tests/support/{s}", .{file})));
+        for (objects) |o| link.addFileArg(o);
+        link.addArgs(&.{ "-lsodium", "-ljson-c", "-lm", "-lpthread", "-ldl", "-o" });
+        const program = link.addOutputFileArg(name);
+        step.dependOn(&b.addInstallFile(program, b.fmt("fuzz/{s}", .{name})).step);
+    }
+}
+
 fn addHouse(s: Build, step: *std.Build.Step) void {
     const run = script(s, "tests/tidy/run.sh");
     run.addArtifactArg(s.shared);
@@ -247,13 +290,7 @@ fn addLint(s: Build, step: *std.Build.Step, tidy: []const u8) void {
 fn addSanitized(s: Build, step: *std.Build.Step, clang: []const u8, name: []const u8, flags: []const []const u8) void {
     const b = s.b;
     var objects: std.ArrayList(std.Build.LazyPath) = .empty;
-    for (rooms) |r| for (r.files) |file| {
-        var includes: std.ArrayList([]const u8) = .empty;
-        includes.append(b.allocator, "include") catch @panic("OOM");
-        includes.append(b.allocator, b.fmt("src/{s}", .{r.name})) catch @panic("OOM");
-        includes.appendSlice(b.allocator, r.sees) catch @panic("OOM");
-        objects.append(b.allocator, clangObject(b, clang, flags, &library_flags, includes.items, b.fmt("src/{s}/{s}", .{ r.name, file }))) catch @panic("OOM");
-    };
+    objects.appendSlice(b.allocator, clangRooms(b, clang, flags)) catch @panic("OOM");
     const includes = [_][]const u8{"include"} ++ test_includes;
     for (test_support) |file|
         objects.append(b.allocator, clangObject(b, clang, flags, &test_flags, &includes, b.fmt("tests/support/{s}", .{file}))) catch @panic("OOM");
@@ -274,6 +311,19 @@ fn addSanitized(s: Build, step: *std.Build.Step, clang: []const u8, name: []cons
         run.setEnvironmentVariable("ASAN_OPTIONS", "detect_leaks=1 allocator_may_return_null=1");
         step.dependOn(&run.step);
     };
+}
+
+/// The library's objects by clang, with these sanitizer flags.
+fn clangRooms(b: *std.Build, clang: []const u8, flags: []const []const u8) []const std.Build.LazyPath {
+    var objects: std.ArrayList(std.Build.LazyPath) = .empty;
+    for (rooms) |r| for (r.files) |file| {
+        var includes: std.ArrayList([]const u8) = .empty;
+        includes.append(b.allocator, "include") catch @panic("OOM");
+        includes.append(b.allocator, b.fmt("src/{s}", .{r.name})) catch @panic("OOM");
+        includes.appendSlice(b.allocator, r.sees) catch @panic("OOM");
+        objects.append(b.allocator, clangObject(b, clang, flags, &library_flags, includes.items, b.fmt("src/{s}/{s}", .{ r.name, file }))) catch @panic("OOM");
+    };
+    return objects.items;
 }
 
 fn clangObject(b: *std.Build, clang: []const u8, sanitize: []const []const u8, flags: []const []const u8, includes: []const []const u8, path: []const u8) std.Build.LazyPath {

@@ -68,6 +68,8 @@ int main(int argc, char **argv) {
     int ok = argc > 1;
     for (int i = 1; i < argc; i++) ok &= run_path(argv[i]);
     if (argc <= 1) (void)fprintf(stderr, "usage: %s FILE|FOLDER…\n", argv[0]);
-    (void)printf("%s: %zu inputs\n", argv[0], runs);
-    return ok && runs > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    const int passed = ok && runs > 0;
+    const char *slash = strrchr(argv[0], '/');
+    (void)printf("%s: %zu inputs\nreplay: %d passed, %d failed\n", slash != NULL ? slash + 1 : argv[0], runs, passed, !passed);
+    return passed ? EXIT_SUCCESS : EXIT_FAILURE;
 }
