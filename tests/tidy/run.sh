@@ -61,6 +61,9 @@ done)"
 rule 'every test program is in its list' "$(for list in $(find tests -name files.zig ! -path 'tests/support/*'); do
     (cd "$(dirname "$list")" && ls test_*.c 2>/dev/null | sed 's/\.c$//' | while read -r t; do grep -q "\"$t\"" files.zig || echo "$(dirname "$list")/$t"; done)
 done)"
+rule 'documents name files that exist' "$(grep -noE '\b(src|tests|include|docs|examples|bench|fuzz|cli|tools)/[A-Za-z0-9_./-]+\.(c|h|md|sh|json|zig|txt)\b' README.md docs/*.md docs/decisions/*.md examples/kernels/README.md | while IFS=: read -r file line path; do
+    [ -e "$path" ] || echo "$file:$line: $path"
+done)"
 rule 'the README shows examples/embed.c' "$(sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d' | diff - examples/embed.c || true)"
 header=$(sed -n 's/^#define SLW_VERSION_TEXT *"\(.*\)"/\1/p' include/slipway/version.h)
 rule 'one version' "$(grep -q "\.version = \"$header\"" build.zig.zon || echo "build.zig.zon is not $header")"
