@@ -113,7 +113,8 @@ static slw_code fill_from_file(argument *arg, const char *name, slw_error *err) 
     const uint64_t wanted = arg->count * arg_type_size(arg->type);
     if (name[0] != '\0') code = cli_read_file(name, (size_t)wanted, &data, &size, err); /* it may be /dev/zero */
     if (code == SLW_E_LIMIT)
-        return cli_usage(err, "BAD_ARGUMENT", "%s has more bytes than the array: %llu", name, (unsigned long long)wanted);
+        return cli_usage(err, "BAD_ARGUMENT", "%s has more bytes than the array: %llu", name,
+                         (unsigned long long)wanted);
     if (code == SLW_OK && data != NULL && size != wanted)
         code =
             cli_usage(err, "BAD_ARGUMENT", "%s has %zu bytes, the array %llu", name, size, (unsigned long long)wanted);

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A regular file's text, NUL-terminated; NULL for anything else. What lies in a slot may be damaged: a link there is not
-   followed and a fifo does not block. */
+/* A regular file's text, NUL-terminated; NULL for anything else. What lies in a slot may be damaged: a link there is
+   not followed and a fifo does not block. */
 static char *slot_text(const char *path) {
     const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat st;

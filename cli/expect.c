@@ -1,5 +1,5 @@
-/* --expect: results against a document, whose values stand in it or in the raw file it names. Floats are equal bit for bit
- * (NaN to any NaN written "NaN"), or within a relative tolerance. json-c reads the document. */
+/* --expect: results against a document, whose values stand in it or in the raw file it names. Floats are equal bit for
+ * bit (NaN to any NaN written "NaN"), or within a relative tolerance. json-c reads the document. */
 #include "arguments.h"
 
 #include <slipway/limits.h>
@@ -127,7 +127,8 @@ static slw_code compare_all(const arguments *args, struct json_object *results, 
     return SLW_OK;
 }
 
-/* json-c takes "-0" for the integer 0. This document is read with every such number made "-0.0". NULL without memory. */
+/* json-c takes "-0" for the integer 0. This document is read with every such number made "-0.0". NULL without memory.
+ */
 static char *with_negative_zeros(const char *text, size_t size) {
     char *out = malloc(size * 2 + 1);
     size_t used = 0;

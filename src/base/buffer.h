@@ -1,5 +1,5 @@
-/* A growing byte buffer. After a failed append the buffer is as before and `failed` stays set, so a run of appends may be
-   checked once at its end. Always NUL-terminated when it holds anything. */
+/* A growing byte buffer. After a failed append the buffer is as before and `failed` stays set, so a run of appends may
+   be checked once at its end. Always NUL-terminated when it holds anything. */
 #ifndef SLWI_BUFFER_H
 #define SLWI_BUFFER_H
 

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* A number that differs in every forked child. Objects store it at creation; a difference means "belongs to the parent".
-   MADV_WIPEONFORK where there is one, pthread_atfork elsewhere; never the pid. Cheap: one load. */
+/* A number that differs in every forked child. Objects store it at creation; a difference means "belongs to the
+   parent". MADV_WIPEONFORK where there is one, pthread_atfork elsewhere; never the pid. Cheap: one load. */
 uint64_t slwi_fork_generation(void);
 
 /* Descriptors closed in a forked child (locks, staging). Fixed table, SLW_LIMIT_HELD_LOCKS; 0, or -EMFILE when full.

@@ -100,8 +100,8 @@ static struct json_object *push(struct json_object *list, struct json_object *ob
     return json_object_get(object);
 }
 
-/* json-c frees by recursion, which 2,048 levels on the small stack of a musl thread do not survive. So each container is
-   kept alive past its parent, on a list that runs through their user data. */
+/* json-c frees by recursion, which 2,048 levels on the small stack of a musl thread do not survive. So each container
+   is kept alive past its parent, on a list that runs through their user data. */
 static void free_tree(struct json_object *root) {
     if (!is_container(root)) {
         json_object_put(root);

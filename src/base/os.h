@@ -2,7 +2,8 @@
  *
  * Convention: what can fail returns a value >= 0 or -errno; errno itself is never read outside base/platform. EINTR is
  * retried inside. Use:  const slwi_os *os = slwi_os_get();  r = os->openat(os, …);
- * Flags, modes and struct stat are the platform's own (<fcntl.h>, <sys/stat.h> may be included for the constants only). */
+ * Flags, modes and struct stat are the platform's own (<fcntl.h>, <sys/stat.h> may be included for the constants only).
+ */
 #ifndef SLWI_OS_H
 #define SLWI_OS_H
 
@@ -88,7 +89,8 @@ struct slwi_os {
     void *(*dl_open)(const slwi_os *os, const char *path, char why[256]); /* RTLD_NOW | RTLD_LOCAL */
     void *(*dl_symbol)(const slwi_os *os, void *library, const char *name);
     int (*dl_close)(const slwi_os *os, void *library);
-    int (*dl_loaded)(const slwi_os *os, const char *path); /* RTLD_NOLOAD: 1 when still there (its reference is dropped) */
+    int (*dl_loaded)(const slwi_os *os,
+                     const char *path); /* RTLD_NOLOAD: 1 when still there (its reference is dropped) */
 
     /* Time, process, randomness. */
     uint64_t (*now_ns)(const slwi_os *os);       /* monotonic */
@@ -102,9 +104,10 @@ struct slwi_os {
     uint32_t (*processors)(const slwi_os *os);
     uint32_t (*umask)(const slwi_os *os); /* read from /proc, never changed */
 
-    /* Children: see process.h. Returns a process id or -errno. All inputs are ready-made: nothing allocates after fork. */
-    int64_t (*spawn)(const slwi_os *os, const char *program, char *const *argv, char *const *envp, const char *directory,
-                     int output_fd);
+    /* Children: see process.h. Returns a process id or -errno. All inputs are ready-made: nothing allocates after fork.
+     */
+    int64_t (*spawn)(const slwi_os *os, const char *program, char *const *argv, char *const *envp,
+                     const char *directory, int output_fd);
     /* 0: still running; 1: ended (what was left of its group was killed first), status as waitpid's; -ECHILD: lost. */
     int (*wait)(const slwi_os *os, int64_t process, int *status);
     int (*kill_group)(const slwi_os *os, int64_t process);

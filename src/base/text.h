@@ -12,12 +12,13 @@ int slwi_utf8_next(slw_bytes text, size_t *at, uint32_t *out);
 void slwi_wtf8_append(slwi_buffer *buffer, uint32_t code_point);
 /* Raw file name -> WTF-8: bytes that are not part of valid UTF-8 become U+DC80 to U+DCFF. */
 void slwi_os_to_wtf8(slw_bytes raw, slwi_buffer *out);
-/* And back: U+DC80..U+DCFF become bytes; 0 when another surrogate or bad WTF-8 stands there (nothing is promised of out). */
+/* And back: U+DC80..U+DCFF become bytes; 0 when another surrogate or bad WTF-8 stands there (nothing is promised of
+ * out). */
 int slwi_wtf8_to_os(slw_bytes wtf8, slwi_buffer *out);
 /* Order by code point of two raw file names, without allocating: <0, 0, >0. */
 int slwi_os_compare(slw_bytes a, slw_bytes b);
-/* The path rules of store-semantics A5: 1 when fine as a payload or required-file path. Top-level artifact_manifest.json is
-   refused when `is_required`. */
+/* The path rules of store-semantics A5: 1 when fine as a payload or required-file path. Top-level
+   artifact_manifest.json is refused when `is_required`. */
 int slwi_payload_path_ok(slw_bytes raw, int is_required);
 
 #endif

@@ -58,7 +58,8 @@ static slw_code load_all(slwi_closure_work *work, slw_error *err) {
     return rc;
 }
 
-/* A small file of the loader's own configuration; nothing in `out` where there is none. *ok 0: put down as a failure. */
+/* A small file of the loader's own configuration; nothing in `out` where there is none. *ok 0: put down as a failure.
+ */
 static slw_code read_small(slwi_closure_work *work, const char *path, size_t limit, slwi_buffer *out, int *ok,
                            slw_error *err) {
     slw_error why = SLW_ERROR_INIT;

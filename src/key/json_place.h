@@ -6,8 +6,8 @@
 
 #include "json.h"
 
-/* Sets line, column and offset of `err` to the value that a path of member and item numbers leads to (from 0, in the order
-   of the text; no steps: the whole document). The text has been parsed, so it is JSON. */
+/* Sets line, column and offset of `err` to the value that a path of member and item numbers leads to (from 0, in the
+   order of the text; no steps: the whole document). The text has been parsed, so it is JSON. */
 void slwi_json_place(slw_bytes text, const size_t *path, size_t steps, slw_error *err);
 
 /* The number of a member in the order of the text; 0 when there is none of that name. */

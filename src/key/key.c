@@ -1,4 +1,5 @@
-/* A key: domain, toolchain components, source and specialization, and the two digests that name the artifact's place. */
+/* A key: domain, toolchain components, source and specialization, and the two digests that name the artifact's place.
+ */
 #include <string.h>
 
 #include "fail.h"

@@ -8,7 +8,8 @@
 #include "record_writer.h" /* slwi_domain_known; records without a tree */
 
 /* The "components" object of a marker (store-semantics A6), canonical:
-   {"environment":{"<name>":"<digest>",…,"schema":1},"schema":1,"source":"…","specialization":"…"}. The writer may be sorted. */
+   {"environment":{"<name>":"<digest>",…,"schema":1},"schema":1,"source":"…","specialization":"…"}. The writer may be
+   sorted. */
 void slwi_key_write_components(slwi_json_writer *writer, const slw_key *key);
 /* The "required_files" array of a marker: names by code point. */
 void slwi_spec_write_required(slwi_json_writer *writer, const slw_spec *spec);
@@ -24,7 +25,8 @@ int slwi_spec_ok(const slw_spec *spec);
 /* Index of a required file by its raw name, or -1. Binary search. */
 int64_t slwi_spec_find_required(const slw_spec *spec, slw_bytes raw);
 
-/* The enum values of their names in documents and paths; 0 when the text (size bytes, no NUL needed) is none of them. */
+/* The enum values of their names in documents and paths; 0 when the text (size bytes, no NUL needed) is none of them.
+ */
 int slwi_state_parse(slw_bytes text, slw_state *out);
 int slwi_build_kind_parse(slw_bytes text, slw_build_kind *out);
 

@@ -164,7 +164,8 @@ static const form forms[] = {
 
 static slw_code find_form(const parser *p, const slwi_json *object, const form **out) {
     slw_bytes tag, unknown;
-    if (object == NULL || slwi_json_kind(object) != SLWI_JSON_OBJECT || !slwi_json_string(slwi_json_get(object, "t"), &tag)) {
+    if (object == NULL || slwi_json_kind(object) != SLWI_JSON_OBJECT ||
+        !slwi_json_string(slwi_json_get(object, "t"), &tag)) {
         return refuse(p, object, NULL, "BAD_RECORD", "a value is an object whose \"t\" names its type");
     }
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {

@@ -1,5 +1,5 @@
-/* Writes the exact text of a typed record that is hashed (store-semantics A1), piece by piece, into a hash or a buffer.  The
- * caller gives well-formed pieces in the right order: names of a dict rising by code point, a comma between items.
+/* Writes the exact text of a typed record that is hashed (store-semantics A1), piece by piece, into a hash or a buffer.
+ * The caller gives well-formed pieces in the right order: names of a dict rising by code point, a comma between items.
  *
  *     slwi_record_writer w;
  *     slwi_record_writer_hash(&w, &ctx, domain);
@@ -21,13 +21,15 @@ typedef struct slwi_record_writer {
 
 /* 1 when a domain may stand in an envelope: 1 to 64 characters of [a-z0-9._-]. */
 int slwi_domain_ok(const char *domain);
-/* The domains that keys and specs have: the static name for NULL, SLW_DOMAIN_DEFAULT or SLW_DOMAIN_PYPTO; NULL otherwise. */
+/* The domains that keys and specs have: the static name for NULL, SLW_DOMAIN_DEFAULT or SLW_DOMAIN_PYPTO; NULL
+ * otherwise. */
 const char *slwi_domain_known(const char *domain);
 
 /* Begin the envelope. `hash` is initialised here; the buffer is the caller's, and so is the look at its `failed`. */
 void slwi_record_writer_hash(slwi_record_writer *writer, slwi_sha256_ctx *hash, const char *domain);
 void slwi_record_writer_buffer(slwi_record_writer *writer, slwi_buffer *buffer, const char *domain);
-void slwi_record_writer_end(slwi_record_writer *writer); /* closes the envelope; the hash is left for the caller to end */
+void slwi_record_writer_end(
+    slwi_record_writer *writer); /* closes the envelope; the hash is left for the caller to end */
 
 void slwi_record_put_none(slwi_record_writer *writer);
 void slwi_record_put_bool(slwi_record_writer *writer, int value);

@@ -24,7 +24,8 @@ typedef struct request {
 static const char *const fields[] = {"components", "source",         "specialization", "state",
                                      "build_kind", "required_files", NULL};
 
-/* Sets the place to the value of a field of the document (NULL: to the document), or to the item or member `item` of it. */
+/* Sets the place to the value of a field of the document (NULL: to the document), or to the item or member `item` of
+ * it. */
 static void place(const request *r, const char *field, const size_t *item) {
     size_t path[2], steps = 0;
     if (field != NULL) path[steps++] = slwi_json_member_number(r->root, (slw_bytes){field, strlen(field)});
@@ -32,7 +33,8 @@ static void place(const request *r, const char *field, const size_t *item) {
     slwi_json_place(r->text, path, steps, r->err);
 }
 
-static slw_code refuse(const request *r, const char *field, const size_t *item, const char *reason, const char *message) {
+static slw_code refuse(const request *r, const char *field, const size_t *item, const char *reason,
+                       const char *message) {
     place(r, field, item);
     slwi_error_subject(r->err, field, strlen(field)); /* unless a finer one is set */
     return slwi_fail(r->err, SLW_E_INVALID_METADATA, reason, "%s: %s", field, message);
@@ -90,8 +92,8 @@ static slw_code read_enums(request *r) {
     return SLW_OK;
 }
 
-/* A required file's raw name is put behind the others. U+DC80 to U+DCFF become bytes; the name has to be what those bytes
-   are read back as, so that one name has one text. */
+/* A required file's raw name is put behind the others. U+DC80 to U+DCFF become bytes; the name has to be what those
+   bytes are read back as, so that one name has one text. */
 static slw_code read_name(request *r, const slwi_json *node, size_t index) {
     slw_bytes text;
     slwi_buffer again;

@@ -31,8 +31,8 @@ void slwi_sha256_once(slw_bytes bytes, slw_digest *out);
    everything that is at hand in one call. The messages may be the same memory; `out` must not overlap them. */
 void slwi_sha256_many(const slw_bytes *messages, size_t count, slw_digest *out);
 
-/* For tests: makes "x86-sha", "armv8-sha2" or "libsodium" the one in use; NULL chooses anew. 0: this processor has not got
-   it, nothing changed. Contexts begun before go on with theirs. */
+/* For tests: makes "x86-sha", "armv8-sha2" or "libsodium" the one in use; NULL chooses anew. 0: this processor has not
+   got it, nothing changed. Contexts begun before go on with theirs. */
 int slwi_sha256_use(const char *name);
 
 #endif

@@ -1,4 +1,5 @@
-/* SHA-256 by libsodium: what is left where the processor has no SHA instructions, and the judge of the others in tests. */
+/* SHA-256 by libsodium: what is left where the processor has no SHA instructions, and the judge of the others in tests.
+ */
 #include "sha256_code.h"
 
 #include <sodium/crypto_hash_sha256.h>

@@ -1,8 +1,9 @@
 /* SHA-256 with the SHA instructions of x86: the inner loop of every verified hit.
  *
- * The state is held as the two vectors the instruction wants, ABEF and CDGH. sha256rnds2 does two rounds and its result is
- * needed by the next: 32 of them in a row are all the time one block takes, while the unit could start twice as many. So
- * the second function runs two messages side by side in one loop; the order of the statements is the schedule. */
+ * The state is held as the two vectors the instruction wants, ABEF and CDGH. sha256rnds2 does two rounds and its result
+ * is needed by the next: 32 of them in a row are all the time one block takes, while the unit could start twice as
+ * many. So the second function runs two messages side by side in one loop; the order of the statements is the schedule.
+ */
 #include "sha256_code.h"
 
 #if defined(__x86_64__)

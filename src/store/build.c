@@ -31,8 +31,8 @@ static slw_code no_private_root(slw_error *err) {
     return SLW_E_STORAGE;
 }
 
-/* Whoever may write the directory above may put another in the place of ours between the build and the copy, and what lies
-   there is published: the rule is the root's (pitfall 9). */
+/* Whoever may write the directory above may put another in the place of ours between the build and the copy, and what
+   lies there is published: the rule is the root's (pitfall 9). */
 static slw_code judge_private_root(const slw_store *store, const char *resolved, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     const char *why = NULL;

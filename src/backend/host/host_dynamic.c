@@ -202,8 +202,8 @@ static int is_exported_function(const slwi_elf_symbol *symbol) {
     return symbol->visibility == STV_DEFAULT_ || symbol->visibility == STV_PROTECTED_;
 }
 
-/* The executable segments, apart: a file may have tens of thousands of segments and millions of symbols, and asking every
-   one for every other took minutes. */
+/* The executable segments, apart: a file may have tens of thousands of segments and millions of symbols, and asking
+   every one for every other took minutes. */
 typedef struct code_ranges {
     struct code_range {
         uint64_t address, size;

@@ -2,8 +2,8 @@
  *
  * A tokenizer over borrowed bytes: nothing is copied, nothing recurses, each byte is looked at a fixed number of times.
  * It reads what stands at brace depth 0 and only counts braces below it, so it knows no instruction and a newer PTX
- * reads as far as it says. What `ptxas` accepts is never refused here and gives the same kernels; what ptxas refuses for
- * deeper reasons (types that do not fit, symbols that are not there) may be accepted. */
+ * reads as far as it says. What `ptxas` accepts is never refused here and gives the same kernels; what ptxas refuses
+ * for deeper reasons (types that do not fit, symbols that are not there) may be accepted. */
 #ifndef SLWI_PTX_SCAN_H
 #define SLWI_PTX_SCAN_H
 

@@ -39,7 +39,8 @@ typedef struct slwi_ptx_lexer {
 
 /* The next token; on a fault out->offset is where it begins. */
 slwi_ptx_fault slwi_ptx_lex(slwi_ptx_lexer *lexer, slwi_ptx_token *out);
-/* The first byte that may stand nowhere, comments and strings included: NUL or not ASCII. `size` where there is none. */
+/* The first byte that may stand nowhere, comments and strings included: NUL or not ASCII. `size` where there is none.
+ */
 size_t slwi_ptx_first_bad_byte(const char *text, size_t size);
 
 /* 1 where the token is that directive, name or number, letter by letter. */

@@ -1,8 +1,8 @@
 /* The child's side of a start.
  *
- * It runs on the parent's memory (vfork) or on a copy in which any lock may be held for ever (a clone while other threads
- * run). So it changes nothing but its own locals and errno, and on Linux it makes bare system calls only: the C library's
- * functions are safe here, but what a sanitizer puts around them is not. */
+ * It runs on the parent's memory (vfork) or on a copy in which any lock may be held for ever (a clone while other
+ * threads run). So it changes nothing but its own locals and errno, and on Linux it makes bare system calls only: the C
+ * library's functions are safe here, but what a sanitizer puts around them is not. */
 #include "platform.h"
 
 #include <fcntl.h>
@@ -126,8 +126,8 @@ static void become(const slwi_child *plan) {
 }
 #endif
 
-/* 0, or the errno of what went wrong. Standard input comes first: the fresh descriptor may be 1 or 2 itself, where those
-   were closed in the parent. */
+/* 0, or the errno of what went wrong. Standard input comes first: the fresh descriptor may be 1 or 2 itself, where
+   those were closed in the parent. */
 BARE static int arrange(const slwi_child *plan) {
     const int null_fd = open_null();
     if (null_fd < 0 || put_at(null_fd, STDIN_FILENO, 0) < 0) return errno;

@@ -6,8 +6,8 @@
 
 #include "ref.h"
 
-/* A module that is really loaded. Counted: slwi_retain / slwi_release; the last release retires it (it stays loaded, and is
-   counted, until the device closes). Keeps its device alive. */
+/* A module that is really loaded. Counted: slwi_retain / slwi_release; the last release retires it (it stays loaded,
+   and is counted, until the device closes). Keeps its device alive. */
 typedef struct slwi_module slwi_module;
 
 slw_device *slwi_device_retain(slw_device *device); /* dropped with slw_device_close */
@@ -16,17 +16,18 @@ const slw_device_info *slwi_device_info(const slw_device *device);
 slw_code slwi_device_check(const slw_device *device, slw_error *err);
 slw_code slwi_device_wait_idle(slw_device *device, slw_stream stream, uint64_t deadline_ns, slw_error *err);
 
-/* The module of this digest if it is loaded (retired ones too: revived) or its remembered failure; MISS when neither. Waits for
-   a load in progress. */
+/* The module of this digest if it is loaded (retired ones too: revived) or its remembered failure; MISS when neither.
+   Waits for a load in progress. */
 slw_code slwi_module_find(slw_device *device, const slw_digest *sha256, slwi_module **out, slw_error *err);
-/* Finds or loads: one loader, the others wait, nobody sees half. `owner` (counted, may be NULL) holds the contract and is
-   retained as long as the module is loaded. */
+/* Finds or loads: one loader, the others wait, nobody sees half. `owner` (counted, may be NULL) holds the contract and
+   is retained as long as the module is loaded. */
 slw_code slwi_module_load(slw_device *device, const slw_driver_image *image, slwi_ref *owner, slwi_module **out,
                           slw_error *err);
 /* Remembers a refusal of our own (target, limits at load) for this digest; the record is copied. */
 void slwi_device_remember_failure(slw_device *device, const slw_digest *sha256, const slw_error *failure);
 void slwi_device_forget_failure(slw_device *device, const slw_digest *sha256);
-/* Drops the caller's reference; when it is the last one, the module is unloaded now instead of retired. *module becomes NULL. */
+/* Drops the caller's reference; when it is the last one, the module is unloaded now instead of retired. *module becomes
+ * NULL. */
 void slwi_module_unload_or_release(slwi_module **module);
 
 slw_device *slwi_module_device(const slwi_module *module);
