@@ -47,6 +47,7 @@ static void send_stages(const slwi_request *request, const slw_error *err) {
         moment.stage = backend->stages[i].name;
         moment.start_ns = mark->start_ns;
         moment.duration_ns = mark->duration_ns;
+        moment.bytes = mark->bytes;
         (void)slwi_moment_send(&moment, mark->code, err);
     }
 }

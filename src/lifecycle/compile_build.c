@@ -2,6 +2,7 @@
    was read lies in the key. */
 #define SLIPWAY_NO_GUARDS
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "clock.h"
@@ -81,6 +82,16 @@ static slw_code dump_stage(const slwi_request *request, const char *directory, c
     return rc;
 }
 
+/* How much a stage left, for its event; 0 where that cannot be told. */
+static uint64_t output_bytes(const char *directory, const char *name) {
+    const slwi_os *os = slwi_os_get();
+    char path[SLW_LIMIT_PATH_BYTES];
+    slwi_stat stat;
+    const int size = snprintf(path, sizeof path, "%s/%s", directory, name);
+    if (size < 0 || (size_t)size >= sizeof path || os->fstatat(os, AT_FDCWD, path, 0, &stat) < 0) return 0;
+    return stat.size;
+}
+
 /* Runs one stage and keeps its time; the event is sent when no lock of the store is held any more. */
 static slw_code run_stage(slwi_request *request, const slw_build_context *build, size_t index, slw_error *err) {
     const slw_backend_vtable *backend = request->compiler->backend;
@@ -92,6 +103,7 @@ static slw_code run_stage(slwi_request *request, const slw_build_context *build,
     rc = backend->job_run(request->job, index, &context, err);
     mark->duration_ns = slwi_now_ns() - mark->start_ns;
     mark->code = rc;
+    if (rc == SLW_OK) mark->bytes = output_bytes(build->directory, backend->stages[index].payload);
     if (rc == SLW_OK) rc = dump_stage(request, build->directory, backend->stages[index].payload, err);
     return rc;
 }

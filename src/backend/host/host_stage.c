@@ -177,7 +177,7 @@ static slw_code failed(stage *s, slw_bytes words, int status) {
             char *path = slwi_strndup(&s->job->allocator, place.file.data, place.file.size);
             if (path != NULL) slwi_error_path(err, path);
             slwi_free(&s->job->allocator, path);
-            slwi_error_place(err, place.line, place.column, 0);
+            slwi_error_place(err, place.line, place.column, UINT64_MAX);
         }
         rc = slwi_fail(err, SLW_E_COMPILE_FAILED, "COMPILER", "%.*s",
                        (int)(place.message.size > 400 ? 400 : place.message.size), (const char *)place.message.data);

@@ -124,6 +124,11 @@ START_TEST(cold_then_hot) {
     ck_assert_str_eq(kit_event_of(&world, SLW_PHASE_STAGE, 0)->stage, "object");
     ck_assert_str_eq(kit_event_of(&world, SLW_PHASE_STAGE, 1)->stage, "shared_object");
     ck_assert_uint_gt(kit_event_of(&world, SLW_PHASE_STAGE, 0)->duration_ns, 0);
+    for (int i = 0; i < 2; i++) { /* a stage's bytes are those of the payload it left */
+        slw_file file;
+        ck_assert_int_eq(slw_cached_file(cached, (size_t)i, &file), 1);
+        ck_assert_uint_eq(kit_event_of(&world, SLW_PHASE_STAGE, i)->bytes, file.size_bytes);
+    }
     ck_assert_str_eq(kit_event_of(&world, SLW_PHASE_COMPILE, 0)->outcome, "PUBLISHED");
     /* The payload of every stage and slipway.json, all required. */
     ck_assert_uint_eq(slw_spec_required_count(slw_cached_spec(cached)), 3);
@@ -253,6 +258,7 @@ START_TEST(compile_errors_have_their_words) {
     ck_assert_ptr_null(cached);
     ck_assert_str_eq(world.err.phase, "compile");
     ck_assert_uint_eq(world.err.line, 2);
+    ck_assert_uint_eq(world.err.present & SLW_ERROR_HAS_OFFSET, 0); /* a compiler names none */
     ck_assert_str_eq(world.err.path, "broken.c");
     ck_assert_ptr_nonnull(strstr(words, "broken.c:2:"));
     ck_assert_str_eq(kit_event_of(&world, SLW_PHASE_STAGE, 0)->outcome, "FAILED");
