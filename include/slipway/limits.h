@@ -20,16 +20,16 @@
 #define SLW_LIMIT_TREE_FILES           262144u     /* files of one identity tree or include root */
 #define SLW_LIMIT_BINARY_BYTES         1073741824u /* a launch binary */
 #define SLW_LIMIT_ELF_SECTIONS         65536u
-#define SLW_LIMIT_KERNELS              4096u    /* of one binary */
-#define SLW_LIMIT_PARAMETERS           64u      /* of one host kernel */
-#define SLW_LIMIT_KERNEL_NAME_BYTES    128u     /* of a host kernel, with the NUL */
+#define SLW_LIMIT_KERNELS              4096u     /* of one binary */
+#define SLW_LIMIT_PARAMETERS           64u       /* of one host kernel */
+#define SLW_LIMIT_KERNEL_NAME_BYTES    128u      /* of a host kernel, with the NUL */
 #define SLW_LIMIT_PTX_BYTES            67108864u /* one PTX module */
 #define SLW_LIMIT_PTX_KERNELS          4096u     /* of one module, as of any binary */
 #define SLW_LIMIT_PTX_PARAMETERS       4096u     /* of one kernel */
 #define SLW_LIMIT_PTX_PARAMETERS_ALL   1048576u  /* of one module */
 #define SLW_LIMIT_PTX_PARAMETER_BYTES  1048576u  /* of one kernel; devices take 32,764 */
 #define SLW_LIMIT_PTX_DEPTH            65536u    /* braces inside one another */
-#define SLW_LIMIT_DIAGNOSTICS_BYTES    1048576u /* of a child's output kept */
+#define SLW_LIMIT_DIAGNOSTICS_BYTES    1048576u  /* of a child's output kept */
 #define SLW_LIMIT_SYMLINKS             40u
 #define SLW_LIMIT_HELD_LOCKS           256u /* locks and other fork-closed descriptors at one time, per process */
 

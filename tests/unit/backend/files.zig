@@ -7,4 +7,9 @@ pub const tests: []const []const u8 = &.{
     "test_host_toolchain",
     "test_pitfall_04_headers",
     "test_pitfall_05_environment",
+    "test_ptx_cases",
+    "test_ptx_errors",
+    "test_ptx_fixtures",
+    "test_ptx_mutations",
+    "test_ptx_pitfall_11_grid_unit",
 };
