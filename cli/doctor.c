@@ -151,7 +151,7 @@ static int print_text(const findings *f) {
 
 int verb_doctor(const cli_options *options, slw_error *err) {
     static findings f;
-    f.health.size = sizeof f.health;
+    f.health = (slw_store_health)SLW_STORE_HEALTH_INIT;
     f.store_error = (slw_error)SLW_ERROR_INIT;
     f.compiler_error = (slw_error)SLW_ERROR_INIT;
     int status;

@@ -154,6 +154,8 @@ typedef struct slw_store_health {
     char file_system[32];
     char why_not_trusted[256];
 } slw_store_health;
+#define SLW_STORE_HEALTH_INIT                                                                                          \
+    { sizeof(slw_store_health), 0, 0, 0, 0, 0, "", "" }
 /* `probe` writes and removes a few files under the root; without it nothing is written. */
 SLW_API SLW_MUST_CHECK slw_code slw_store_examine(slw_store *store, int probe, slw_store_health *out, slw_error *err);
 
