@@ -265,14 +265,7 @@ END_TEST
 
 START_TEST(recognised_by_its_first_token) {
     static const char *const yes[] = {".version", " \n// c\n/* */ .version 9.0", HEAD};
-    static const char *const no[] = {"",
-                                     ".versions",
-                                     "version",
-                                     "\"",
-                                     "\x7f"
-                                     "ELF",
-                                     "// .version",
-                                     ".target sm_90"};
+    static const char *const no[] = {"", ".versions", "version", "\"", "\177ELF", "// .version", ".target sm_90"};
     for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
         ck_assert_int_eq(slwi_ptx_recognises((slw_bytes){yes[i], strlen(yes[i])}), 1);
     }
