@@ -1,4 +1,4 @@
-/* The one source of the version: build.zig.zon, the command and the pkg-config file are checked against it. */
+/* The one source of the version: build.zig.zon, the shared library's number and the command are checked against it. */
 #ifndef SLIPWAY_VERSION_H
 #define SLIPWAY_VERSION_H
 
