@@ -1,13 +1,15 @@
 /* slipway: from a content-addressed cache to a launch, a type for every step.  Everything, by task:
  *
- *   errors, codes                      <slipway/error.h>      memory      <slipway/alloc.h>    limits
- * <slipway/limits.h> what an artifact is called         <slipway/record.h>  <slipway/identity.h>  <slipway/key.h> where
- * it is kept                   <slipway/store.h> Cached -> Hydrated -> DeviceLoaded -> Launchable <slipway/phases.h>
+ *   errors and codes                   <slipway/error.h>
+ *   memory, limits                     <slipway/alloc.h>  <slipway/limits.h>
+ *   what an artifact is called         <slipway/record.h>  <slipway/identity.h>  <slipway/key.h>
+ *   where it is kept                   <slipway/store.h>
+ *   the four phases and the launch     <slipway/phases.h>
  *   what a launch must know            <slipway/contract.h>
  *   compile on a miss                  <slipway/compile.h>
  *   devices                            <slipway/device.h>
  *   measuring                          <slipway/metrics.h>
- *   for kernels of the host driver     <slipway/host_kernel.h>   (not included here: it is for kernels)
+ *   kernels of the host driver         <slipway/host_kernel.h>  (not included here: it is for kernels)
  *   for implementers                   <slipway/sys/driver_impl.h>  <slipway/sys/backend_impl.h>
  */
 #ifndef SLIPWAY_SLIPWAY_H

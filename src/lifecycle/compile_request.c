@@ -138,13 +138,25 @@ static slw_code find_reasons(slwi_request *request, int *keyless, slw_error *err
     return SLW_OK;
 }
 
+/* An include root that cannot be read in full has no digest: the request is built privately, and says which. */
+static slw_code make_key_if_known(slwi_request *request, slw_error *err) {
+    slw_error local = SLW_ERROR_INIT;
+    const slw_code rc = make_key(request, &local);
+    if (rc == SLW_E_IDENTITY_UNUSABLE) {
+        add_reason(request, "IDENTITY_UNUSABLE %s: %s", local.path, local.message);
+        return SLW_OK;
+    }
+    if (rc != SLW_OK) slwi_error_copy(err, &local);
+    return rc;
+}
+
 slw_code slwi_request_prepare(slwi_request *request, slw_error *err) {
     int keyless = 0;
     slw_code rc = read_source(request, err);
     if (rc == SLW_OK) rc = slwi_compiler_toolchain(request->compiler, &request->toolchain, err);
     if (rc == SLW_OK) rc = open_job(request, err);
     if (rc == SLW_OK) rc = find_reasons(request, &keyless, err);
-    if (rc == SLW_OK && !keyless) rc = make_key(request, err);
+    if (rc == SLW_OK && !keyless) rc = make_key_if_known(request, err);
     if (rc == SLW_OK) rc = make_spec(request, err);
     return rc;
 }

@@ -8,7 +8,7 @@
 
 static slw_code bad_argument(slw_error *err, const slwi_launch_core *core, const char *resource, uint64_t required,
                              uint64_t given, const char *unit, uint32_t index) {
-    slwi_error_amount(err, resource, required, given, unit);
+    slwi_error_amount(err, resource, given, required, unit); /* asked for, and what there may be */
     slwi_error_kernel(err, core->kernel->name, slwi_device_info(core->device)->name);
     if (index == UINT32_MAX)
         return slwi_fail(err, SLW_E_INVALID_LAUNCH, "BAD_COUNT", "%.128s takes %llu arguments and %llu were given",

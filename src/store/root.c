@@ -78,11 +78,11 @@ int slwi_resolve_path(const slwi_os *os, const char *path, char out[4096]) {
 int slwi_root_judge(const slw_store *store, uint32_t euid, const slwi_stat *root, const slwi_stat *parent,
                     const char **why) {
     if (store->trust_root) return 1;
-    if ((root->mode & (S_IWGRP | S_IWOTH)) != 0) {
+    if (root != NULL && (root->mode & (S_IWGRP | S_IWOTH)) != 0) {
         *why = "the root can be written by group or others";
         return 0;
     }
-    if (!slwi_trusted(root, euid, store->trusted_uids, store->trusted_uid_count, why)) return 0;
+    if (root != NULL && !slwi_trusted(root, euid, store->trusted_uids, store->trusted_uid_count, why)) return 0;
     if (parent != NULL && (parent->mode & (S_IWGRP | S_IWOTH)) != 0 && (parent->mode & S_ISVTX) == 0) {
         *why = "the root's parent directory can be written by group or others";
         return 0;

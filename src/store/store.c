@@ -94,15 +94,15 @@ static slw_code resolve_copy(const slw_allocator *allocator, const char *what, c
     return *out == NULL ? slwi_fail_memory(err, strlen(resolved) + 1) : SLW_OK;
 }
 
-/* Judges the root as it stands now; an absent one is judged when it is there. */
+/* Judges the root as it stands now; an absent one is judged again when it is there. */
 static slw_code judge_at_open(slw_store *store, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     slwi_stat root, parent;
     char above[4096];
     int r = os->fstatat(os, AT_FDCWD, store->root, 0, &root);
-    if (r == -ENOENT) return SLW_OK;
-    if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->root, "looking at the root");
-    if (!S_ISDIR(root.mode)) return slwi_fail_os(err, SLW_E_STORAGE, NULL, ENOTDIR, store->root, "the root");
+    const int absent = r == -ENOENT;
+    if (r < 0 && !absent) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, store->root, "looking at the root");
+    if (!absent && !S_ISDIR(root.mode)) return slwi_fail_os(err, SLW_E_STORAGE, NULL, ENOTDIR, store->root, "the root");
     const size_t size = strlen(store->root);
     const char *slash = strrchr(store->root, '/');
     const size_t parent_size = slash == NULL || slash == store->root ? 1 : (size_t)(slash - store->root);
@@ -110,16 +110,18 @@ static slw_code judge_at_open(slw_store *store, slw_error *err) {
     memcpy(above, store->root, parent_size);
     above[parent_size] = 0;
     r = os->fstatat(os, AT_FDCWD, above, 0, &parent);
+    if (r == -ENOENT && absent) return SLW_OK;
     if (r < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -r, above, "looking at the root's parent");
     const char *why = NULL;
-    if (slwi_root_judge(store, os->euid(os), &root, &parent, &why)) {
+    if (slwi_root_judge(store, os->euid(os), absent ? NULL : &root, &parent, &why)) {
+        if (absent) return SLW_OK;
         store->judged_dev = root.dev;
         store->judged_ino = root.ino;
         return SLW_OK;
     }
     (void)slwi_fail(err, SLW_E_STORAGE, "UNTRUSTED", "%s", why);
     slwi_error_path(err, store->root);
-    slwi_error_hint(err, "make the root yours alone to write, or open the store with trust_root");
+    slwi_error_hint(err, "make the root and its parent yours alone to write, or open the store with trust_root");
     return SLW_E_STORAGE;
 }
 

@@ -21,7 +21,8 @@ int slwi_trust_payload(const slwi_trust *trust, const slwi_stat *stat, const cha
 int slwi_resolve_path(const slwi_os *os, const char *path, char out[4096]);
 int slwi_path_inside(const char *directory, const char *path); /* equal counts; both resolved */
 
-/* What the trust rule says of the root as it stands: 1, or 0 and a reason. An absent root is fine. */
+/* What the trust rule says of the root as it stands: 1, or 0 and a reason. An absent root (NULL) is
+   judged by its parent alone, so that the answer is the same before and after it is made. */
 int slwi_root_judge(const slw_store *store, uint32_t euid, const slwi_stat *root, const slwi_stat *parent,
                     const char **why);
 

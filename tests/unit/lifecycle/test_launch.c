@@ -29,8 +29,8 @@ START_TEST(pitfall_10_argument_count) {
     void *values[3] = {&data, &count, &count};
     ck_code(kit_launch(&world, launchable, &grid, 1, values), SLW_E_INVALID_LAUNCH);
     ck_assert_str_eq(world.err.reason, "BAD_COUNT");
-    ck_assert_uint_eq(world.err.required, 2);
-    ck_assert_uint_eq(world.err.limit, 1);
+    ck_assert_uint_eq(world.err.required, 1);
+    ck_assert_uint_eq(world.err.limit, 2);
     ck_assert_str_eq(world.err.phase, "launch");
     ck_code(kit_launch(&world, launchable, &grid, 3, values), SLW_E_INVALID_LAUNCH);
     ck_code(kit_launch(&world, launchable, &grid, 0, NULL), SLW_E_INVALID_LAUNCH);
@@ -69,8 +69,8 @@ START_TEST(argument_sizes) {
     sizes[1] = 8;
     ck_code(slw_launch(launchable, &grid, stream, &args, &world.err), SLW_E_INVALID_LAUNCH);
     ck_assert_str_eq(world.err.reason, "BAD_SIZE");
-    ck_assert_uint_eq(world.err.required, 4);
-    ck_assert_uint_eq(world.err.limit, 8);
+    ck_assert_uint_eq(world.err.required, 8);
+    ck_assert_uint_eq(world.err.limit, 4);
     args.size = 3;
     ck_code(slw_launch(launchable, &grid, stream, &args, &world.err), SLW_E_USAGE);
     slw_grid other = grid;
