@@ -172,6 +172,8 @@ slwi_ptx_fault slwi_ptx_lex(slwi_ptx_lexer *lexer, slwi_ptx_token *out) {
 
 int slwi_ptx_is(const slwi_ptx_lexer *lexer, const slwi_ptx_token *token, const char *word) {
     if (token->kind != SLWI_PTX_DIRECTIVE && token->kind != SLWI_PTX_IDENT) return 0;
+    /* A token is held against a dozen words: the letter behind the dot tells most of them apart. */
+    if (token->size < 2 || lexer->text[token->offset + 1] != word[1]) return 0;
     size_t size = strlen(word);
     return token->size == size && memcmp(lexer->text + token->offset, word, size) == 0;
 }

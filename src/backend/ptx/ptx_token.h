@@ -43,7 +43,7 @@ slwi_ptx_fault slwi_ptx_lex(slwi_ptx_lexer *lexer, slwi_ptx_token *out);
  */
 size_t slwi_ptx_first_bad_byte(const char *text, size_t size);
 
-/* 1 where the token is that directive, name or number, letter by letter. */
+/* 1 where the token is that directive or name, letter by letter; `word` has two letters at least. */
 int slwi_ptx_is(const slwi_ptx_lexer *lexer, const slwi_ptx_token *token, const char *word);
 int slwi_ptx_is_mark(const slwi_ptx_token *token, char mark);
 /* Decimal, 0x, 0b or octal, with or without the suffix U; 0 for anything else or more than 64 bits. */
