@@ -212,6 +212,21 @@ slw_code arguments_parse(const cli_list *texts, arguments *out, slw_error *err) 
     return SLW_OK;
 }
 
+slw_code arguments_check(const arguments *args, const slw_kernel_contract *kernel, slw_error *err) {
+    uint32_t at = 0;
+    for (uint32_t i = 0; kernel != NULL && i < kernel->param_count && at < args->count; i++) {
+        const slw_param *param = &kernel->params[i];
+        if (param->role != SLW_ROLE_CALLER) continue;
+        const int is_array = args->items[at].is_array;
+        if (param->kind != SLW_PARAM_UNKNOWN && (param->kind == SLW_PARAM_POINTER) != is_array)
+            return cli_usage(err, "BAD_ARGUMENT", "argument %u (%s) is %s: give it %s", at,
+                             param->name != NULL ? param->name : "?", is_array ? "a value" : "a pointer",
+                             is_array ? "TYPE=VALUE" : "TYPE[N]=…");
+        at++;
+    }
+    return SLW_OK;
+}
+
 static uint64_t size_bytes(const argument *arg) {
     return arg->count * arg_type_size(arg->type);
 }
@@ -336,4 +351,23 @@ void arguments_json(cli_json *json, const char *key, const arguments *args) {
         put_end(json, '}');
     }
     put_end(json, ']');
+}
+
+void arguments_print(const arguments *args) {
+    for (uint32_t i = 0; i < args->count; i++) {
+        const argument *arg = &args->items[i];
+        if (!arg->is_array || !arg->copies_out) continue;
+        printf("argument %u %s[%llu]:", i, arg_type_name(arg->type), (unsigned long long)arg->count);
+        for (uint64_t at = 0; at < arg->count && at < 8; at++) {
+            if (arg->type == ARG_F32)
+                printf(" %.9g", (double)((const float *)arg->data)[at]);
+            else if (arg->type == ARG_F64)
+                printf(" %.17g", ((const double *)arg->data)[at]);
+            else if (types[arg->type].least < 0)
+                printf(" %lld", (long long)signed_at(arg, at));
+            else
+                printf(" %llu", (unsigned long long)unsigned_at(arg, at));
+        }
+        printf("%s\n", arg->count > 8 ? " …" : "");
+    }
 }

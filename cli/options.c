@@ -71,6 +71,16 @@ void cli_help(FILE *to) {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         fprintf(to, "  %-17s %s%s%s%s\n", table[i].name, table[i].help, table[i].verbs ? "  [" : "",
                 table[i].verbs ? table[i].verbs : "", table[i].verbs ? "]" : "");
+    fputs("--arg: TYPE is i8 u8 i16 u16 i32 u32 i64 u64 f32 f64; files are raw and little-endian; a pointer takes an "
+          "array\n"
+          "REQUEST.json: {\"components\": {NAME: DIGEST}, \"source\": DIGEST, \"specialization\": DIGEST,\n"
+          "   \"state\": \"generated\"|\"ready\", \"build_kind\": \"single_chip\"|\"distributed\", \"required_files\": "
+          "[PATH]}\n"
+          "RECORD.json: {\"t\": \"none\"} or {\"t\": \"bool\"|\"int\"|\"list\"|\"tuple\"|\"dict\", \"v\": …}, {\"t\": "
+          "\"f64\", \"bits\": HEX},\n"
+          "   {\"t\": \"str\", \"wtf8_hex\": HEX}, {\"t\": \"bytes\", \"hex\": HEX}\n"
+          "FILE of run: a C source (.c), or a binary made by a backend. KEY of show: its first digits, at least 4\n",
+          to);
     fputs("exit: 0 done, 1 not there or bad, 2 usage, 3 not able now, 4 storage\n", to);
 }
 

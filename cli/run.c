@@ -41,6 +41,8 @@ typedef struct run {
     phase_line phases[RUN_PHASES];
     uint64_t timeout_ns; /* 0: the library's */
     double tolerance;
+    uint64_t identity_ns; /* finding and proving the toolchain: before any phase, and the largest part of a hot run */
+    slw_identity_cost identity;
 } run;
 
 enum { LOOKUP, COMPILE, HYDRATE, DEVICE_LOAD, MAKE_LAUNCHABLE, LAUNCH };
@@ -64,10 +66,12 @@ static void on_event(void *context, const slw_event *event) {
     run *r = context;
     const char *outcome = event->code == SLW_OK ? "OK" : "FAILED";
     switch (event->phase) {
-    case SLW_PHASE_LOOKUP:
-        record(r, LOOKUP, strcmp(event->outcome, "HIT") == 0 ? "HIT" : "MISS", event->duration_ns, event->bytes,
-               event->code == SLW_OK);
+    case SLW_PHASE_LOOKUP: { /* INVALID and STORAGE_ERROR are no misses: `reason` has the words */
+        const int hit = strcmp(event->outcome, "HIT") == 0;
+        record(r, LOOKUP, hit ? "HIT" : strcmp(event->outcome, "MISS") == 0 ? "MISS" : "FAILED", event->duration_ns,
+               event->bytes, hit);
         break;
+    }
     case SLW_PHASE_STAGE:
         if (r->stage_count < MAX_STAGES) {
             snprintf(r->stages[r->stage_count].name, sizeof r->stages[0].name, "%s",
@@ -99,10 +103,9 @@ static slw_code parse_u32(const char *text, const char *option, uint32_t *out, c
     char *at = NULL;
     errno = 0;
     const unsigned long long value = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &at, 10) : 0;
-    if (at == NULL || errno != 0 || (*at != '\0' && *at != end))
-        return cli_usage(err, "BAD_VALUE", "%s: \"%s\" is no number", option, text);
-    /* More than 32 bits can say is more than any device allows: the limit check says so, with the amount. */
-    *out = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+    if (at == NULL || errno != 0 || (*at != '\0' && *at != end) || value > UINT32_MAX)
+        return cli_usage(err, "BAD_VALUE", "%s: \"%s\" is no number of at most 32 bits", option, text);
+    *out = (uint32_t)value;
     *rest = at;
     return SLW_OK;
 }
@@ -168,8 +171,14 @@ static slw_code open_device(run *r, slw_error *err) {
 }
 
 static slw_code open_compiler(run *r, slw_error *err) {
+    slw_error ignored = SLW_ERROR_INIT;
+    const uint64_t start = now_ns();
     r->memo = cli_open_memo(r->options, &r->places);
-    return cli_open_compiler(r->options, r->store, r->memo, &r->compiler, err);
+    const slw_code code = cli_open_compiler(r->options, r->store, r->memo, &r->compiler, err);
+    if (code != SLW_OK) return code;
+    r->identity_ns = now_ns() - start;
+    r->identity = (slw_identity_cost)SLW_IDENTITY_COST_INIT;
+    return slw_identity_get_cost(slw_compiler_identity(r->compiler), &r->identity, &ignored);
 }
 
 /* ---- the way --------------------------------------------------------------------------------------------------- */
@@ -242,7 +251,8 @@ static slw_code launch(run *r, const slw_launchable *kernel, slw_error *err) SLW
 static slw_code launch(run *r, const slw_launchable *kernel, slw_error *err) {
     slw_args args = SLW_ARGS_INIT;
     const slw_stream stream = SLW_STREAM_DEFAULT;
-    slw_code code = arguments_to_device(&r->args, r->device, err);
+    slw_code code = arguments_check(&r->args, slw_launchable_kernel(kernel), err);
+    if (code == SLW_OK) code = arguments_to_device(&r->args, r->device, err);
     if (code != SLW_OK) return code;
     args.count = r->args.count;
     args.values = r->args.values;
@@ -295,6 +305,10 @@ static slw_code whole_way(run *r, slw_error *err) {
 /* ---- what is said about it ------------------------------------------------------------------------------------- */
 
 static void print_table(const run *r) {
+    if (r->is_source)
+        printf("%-16s %-8s %12.3f ms  %llu files from the memo, %llu read\n", "toolchain", "",
+               (double)r->identity_ns / 1e6, (unsigned long long)r->identity.memo_files,
+               (unsigned long long)r->identity.read_files);
     for (size_t i = 0; i < RUN_PHASES; i++) {
         const phase_line *line = &r->phases[i];
         printf("%-16s %-8s %12.3f ms", line->name, line->outcome, (double)line->duration_ns / 1e6);
@@ -307,14 +321,30 @@ static void print_table(const run *r) {
     const slw_disposition disposition = r->is_source ? r->report.disposition : SLW_PRIVATE;
     printf("%s%s%s", slw_disposition_name(disposition), r->key[0] ? " " : "", r->key);
     printf("%s%s\n", r->report.reason[0] != '\0' ? ": " : "", r->report.reason);
+    arguments_print(&r->args);
 }
 
-static int print_json(const run *r) {
+static void json_toolchain(cli_json *json, const run *r) {
+    if (!r->is_source) {
+        put_null(json, "toolchain");
+        return;
+    }
+    put_object(json, "toolchain");
+    put_u64(json, "duration_ns", r->identity_ns);
+    put_u64(json, "memo_files", r->identity.memo_files);
+    put_u64(json, "read_files", r->identity.read_files);
+    put_u64(json, "read_bytes", r->identity.read_bytes);
+    put_end(json, '}');
+}
+
+/* `difference`: what --expect found, NULL when nothing. */
+static int print_json(const run *r, const char *difference) {
     cli_json json;
     if (put_open(&json) != 0) return 3;
     put_text(&json, "disposition", slw_disposition_name(r->is_source ? r->report.disposition : SLW_PRIVATE));
     put_text(&json, "reason", r->report.reason[0] != '\0' ? r->report.reason : NULL);
     put_text(&json, "key", r->key[0] != '\0' ? r->key : NULL);
+    json_toolchain(&json, r);
     put_array(&json, "stages");
     for (size_t i = 0; i < r->stage_count; i++) {
         put_object(&json, NULL);
@@ -337,6 +367,10 @@ static int print_json(const run *r) {
     }
     put_end(&json, ']');
     arguments_json(&json, "results", &r->args);
+    if (r->options->expect != NULL) {
+        put_bool(&json, "as_expected", difference == NULL);
+        put_text(&json, "difference", difference);
+    }
     return put_close(&json);
 }
 
@@ -388,13 +422,14 @@ int verb_run(const cli_options *options, slw_error *err) {
         const slw_code expected =
             options->expect != NULL ? arguments_expect(&r.args, options->expect, r.tolerance, err) : SLW_OK;
         if (options->json) {
-            status = print_json(&r);
+            status = print_json(&r, expected != SLW_OK ? err->message : NULL);
         } else {
             print_table(&r);
             status = 0;
         }
         if (expected != SLW_OK) {
-            fprintf(stderr, "slipway: %s: %s\n", slw_code_name(expected), err->message);
+            fprintf(stderr, "slipway: %s %s: %s\n", slw_code_name(expected), err->reason != NULL ? err->reason : "",
+                    err->message);
             status = slw_code_exit_status(expected);
         }
     }

@@ -186,6 +186,48 @@ START_TEST(bad_arguments) {
 }
 END_TEST
 
+/* A number where a pointer belongs would be followed; more than 32 bits is no extent; damage is no miss; an include root that
+   cannot be read is told and built privately; a cache below a directory that others may write is refused the first time too. */
+START_TEST(found_by_a_new_user) {
+    command_result r = command_run(
+        scratch, "run %s/saxpy.c %s --arg u64=8 --arg f32=2 --arg 'f32[8]=iota' --arg u64=4096", sources, places);
+    ck_assert_int_eq(r.status, 2);
+    ck_assert_str_eq(command_text(r.json, "error.reason"), "BAD_ARGUMENT");
+    command_free(&r);
+    r = command_run(scratch, "run %s/saxpy.c %s --grid 4294967296", sources, places);
+    ck_assert_int_eq(r.status, 2);
+    command_free(&r);
+
+    r = command_run(scratch, "run %s/saxpy.c %s " SAXPY, sources, places);
+    ck_assert_str_eq(command_text(r.json, "disposition"), "HIT"); /* what was refused above had compiled */
+    ck_assert_int_gt(command_int(r.json, "toolchain.duration_ns"), 0);
+    command_free(&r);
+    slt_shell("f=$(find %s/cache -name kernel.so) && printf X | dd of=$f conv=notrunc bs=1 seek=100 2>/dev/null",
+              scratch);
+    r = command_run(scratch, "run %s/saxpy.c %s " SAXPY, sources, places);
+    ck_assert_int_eq(r.status, 0);
+    ck_assert_str_eq(command_text(r.json, "disposition"), "PRIVATE");
+    check_phases(r.json, "FAILED", "OK");
+    command_free(&r);
+
+    slt_shell("mkdir %s/inc && ln -s /no/such '%s/inc/.#x.h'", scratch, scratch);
+    r = command_run(scratch, "run %s/saxpy.c %s " SAXPY " --include %s/inc", sources, places, scratch);
+    ck_assert_msg(r.status == 0, "%s %s", r.out, r.err);
+    ck_assert_str_eq(command_text(r.json, "disposition"), "PRIVATE");
+    ck_assert_ptr_nonnull(strstr(command_text(r.json, "reason"), "IDENTITY_UNUSABLE"));
+    command_free(&r);
+
+    slt_shell("mkdir %s/open && chmod 777 %s/open", scratch, scratch);
+    for (int i = 0; i < 2; i++) {
+        r = command_run(scratch, "ls --cache %s/open/cache --json", scratch);
+        ck_assert_int_eq(r.status, 4);
+        ck_assert_str_eq(command_text(r.json, "error.reason"), "UNTRUSTED");
+        command_free(&r);
+    }
+    slt_shell("test ! -e %s/open/cache", scratch);
+}
+END_TEST
+
 /* Results against a document; files in and out; a binary given directly; no cache. */
 START_TEST(expect_files_binary) {
     command_result r = command_run(scratch, "run %s/saxpy.c %s " SAXPY, sources, places);
@@ -198,6 +240,8 @@ START_TEST(expect_files_binary) {
     r = command_run(scratch, "run %s/saxpy.c %s " SAXPY " --expect %s/wanted.json", sources, places, scratch);
     ck_assert_int_eq(r.status, 1);
     ck_assert_ptr_nonnull(r.json); /* standard output is still one document */
+    ck_assert(!json_object_get_boolean(command_at(r.json, "as_expected")));
+    ck_assert_ptr_nonnull(command_text(r.json, "difference"));
     command_free(&r);
     r = command_run(scratch, "run %s/saxpy.c %s " SAXPY " --expect %s/wanted.json --tolerance 1e-5", sources, places,
                     scratch);
@@ -348,6 +392,7 @@ int main(int argc, char **argv) {
     tcase_add_test(tc, compile_errors);
     tcase_add_test(tc, limits);
     tcase_add_test(tc, bad_arguments);
+    tcase_add_test(tc, found_by_a_new_user);
     tcase_add_test(tc, expect_files_binary);
     tcase_add_test(tc, results_come_back_as_they_are);
     tcase_add_test(tc, private_for_a_reason);
