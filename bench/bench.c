@@ -39,22 +39,28 @@ static double one(bench_function function, void *context, int inner) {
     return (double)(bench_now_ns() - start) / inner;
 }
 
+void bench_report(const char *name, double *floor, double *subject, int rounds, double target) {
+    double *ratio = calloc((size_t)rounds, sizeof *ratio);
+    for (int i = 0; i < rounds; i++) ratio[i] = subject[i] / floor[i];
+    printf("%-44s %10.2f us  floor %10.2f us  ratio %6.2f", name, part(subject, rounds, 0.5) / 1e3,
+           part(floor, rounds, 0.5) / 1e3, part(ratio, rounds, 0.5));
+    printf("  undisturbed %.2f", part(subject, rounds, 0.05) / part(floor, rounds, 0.05));
+    if (target > 0) printf("  (target %.2f)", target);
+    printf("\n");
+    fflush(stdout);
+    free(ratio);
+}
+
 void bench_ratio(const char *name, bench_function floor, bench_function subject, void *context, int rounds, int inner,
                  double target) {
-    double *f = calloc((size_t)rounds * 3, sizeof *f), *s = f + rounds, *ratio = s + rounds;
+    double *f = calloc((size_t)rounds * 2, sizeof *f), *s = f + rounds;
     (void)one(floor, context, inner); /* warm */
     (void)one(subject, context, inner);
     for (int i = 0; i < rounds; i++) {
         f[i] = one(floor, context, inner);
         s[i] = one(subject, context, inner);
-        ratio[i] = s[i] / f[i];
     }
-    printf("%-44s %10.2f us  floor %10.2f us  ratio %6.2f", name, part(s, rounds, 0.5) / 1e3,
-           part(f, rounds, 0.5) / 1e3, part(ratio, rounds, 0.5));
-    printf("  undisturbed %.2f", part(s, rounds, 0.05) / part(f, rounds, 0.05));
-    if (target > 0) printf("  (target %.2f)", target);
-    printf("\n");
-    fflush(stdout);
+    bench_report(name, f, s, rounds, target);
     free(f);
 }
 

@@ -15,6 +15,8 @@ typedef void (*bench_function)(void *context);
    says little. `target` 0: none; it is for the median. */
 void bench_ratio(const char *name, bench_function floor, bench_function subject, void *context, int rounds, int inner,
                  double target);
+/* The same of durations in ns measured by turns; it sorts them. */
+void bench_report(const char *name, double *floor, double *subject, int rounds, double target);
 void bench_value(const char *name, double value, const char *unit, double target);
 
 uint64_t bench_now_ns(void);

@@ -19,6 +19,7 @@ pub const files: []const []const u8 = &.{
     "memo_file.c",
     "memo_rules.c",
     "memo_table.c",
+    "memo_tree.c",
     "record.c",
     "record_encode.c",
     "record_parse.c",

@@ -13,23 +13,37 @@
 
 #define CHUNK_BYTES 262144u
 
-/* What a device is, asked once. NULL: not known, or too many to keep. `directory` and `name` lead to a file on it. */
-static const slwi_volume *volume_of(slwi_gather *gather, int directory, const char *name, const slwi_stat *stat) {
-    const slwi_os *os = slwi_os_get();
+static const slwi_volume *known_volume(const slwi_gather *gather, uint64_t dev) {
     for (size_t i = 0; i < gather->volume_count; i++) {
-        if (gather->volumes[i].dev == stat->dev) return &gather->volumes[i];
+        if (gather->volumes[i].dev == dev) return &gather->volumes[i];
     }
+    return NULL;
+}
+
+const slwi_volume *slwi_gather_volume(slwi_gather *gather, int fd, const slwi_stat *stat) {
+    const slwi_os *os = slwi_os_get();
+    const slwi_volume *known = known_volume(gather, stat->dev);
+    if (known != NULL) return known;
     if (gather->volume_count == sizeof gather->volumes / sizeof gather->volumes[0]) return NULL;
     slwi_volume *volume = &gather->volumes[gather->volume_count];
-    slwi_stat opened;
-    const int fd = slwi_open_regular(os, directory, name, 0, &opened);
-    if (fd < 0) return NULL;
-    int r = opened.dev == stat->dev ? os->fstatfs(os, fd, &volume->fs) : -1;
+    int r = os->fstatfs(os, fd, &volume->fs);
     if (r >= 0) r = os->stat_mount_id(os, fd, &volume->mount_id);
-    (void)os->close(os, fd);
     if (r < 0) return NULL;
     volume->dev = stat->dev;
     gather->volume_count++;
+    return volume;
+}
+
+/* The same for a file that is not open; `directory` and `name` lead to it. */
+static const slwi_volume *volume_of(slwi_gather *gather, int directory, const char *name, const slwi_stat *stat) {
+    const slwi_os *os = slwi_os_get();
+    const slwi_volume *volume = known_volume(gather, stat->dev);
+    if (volume != NULL) return volume;
+    slwi_stat opened;
+    const int fd = slwi_open_regular(os, directory, name, 0, &opened);
+    if (fd < 0) return NULL;
+    if (opened.dev == stat->dev) volume = slwi_gather_volume(gather, fd, stat);
+    (void)os->close(os, fd);
     return volume;
 }
 

@@ -58,6 +58,7 @@ typedef struct slwi_fact {
     slwi_stat stat;
     uint64_t names_count; /* of SLWI_FACT_NAMES: how many, and the sum of their hashes */
     uint64_t names_sum;
+    int settled; /* of SLWI_FACT_NAMES: the same stat identity tells the same names (memo_tree.h) */
 } slwi_fact;
 
 typedef struct slwi_failure {
@@ -114,6 +115,9 @@ slw_code slwi_gather_folder(slwi_gather *gather, const char *path, size_t size, 
 /* Where an absolute path leads: its resolved path and what is there. *error is 0 or an errno; nothing is put down. */
 slw_code slwi_gather_resolve(slwi_gather *gather, const char *path, char resolved[SLWI_PATH_BYTES], slwi_stat *stat,
                              int *error, slw_error *err);
+
+/* What the device of an open file or directory is, asked once. NULL: not known, or too many to keep. */
+const slwi_volume *slwi_gather_volume(slwi_gather *gather, int fd, const slwi_stat *stat);
 
 /* A file whose resolved path and stat are known, found under `name` in `directory` (AT_FDCWD with the resolved path
    where no descriptor is at hand). *out NULL: put down as a failure. */

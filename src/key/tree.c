@@ -10,6 +10,7 @@
 
 #include "fail.h"
 #include "file.h"
+#include "memo_tree.h"
 #include "memory.h"
 #include "sha256.h"
 #include "tree_list.h"
@@ -27,6 +28,7 @@ typedef struct tree_place {
 
 typedef struct tree_walk {
     slwi_gather *gather;
+    slwi_memo_tree memo;
     slwi_tree_stack stack;
     tree_path logical, resolved;
     tree_place *places; /* of the directories from the root down: a cycle is one that is there already */
@@ -34,6 +36,7 @@ typedef struct tree_walk {
     uint64_t entries;
     uint64_t files;
     int stopped; /* a limit was passed: nothing more is looked at */
+    int touched; /* a directory's times are not what they were, though its names are */
 } tree_walk;
 
 static slw_code walk_directory(tree_walk *walk, slw_digest *out, slw_error *err);
@@ -103,6 +106,31 @@ static slw_code push_item(tree_walk *walk, size_t at, int *ok, slw_error *err) {
                : slwi_gather_fail(walk->gather, err, path_text(&walk->logical), "is too long with %.64s", name);
 }
 
+/* Where the link at both paths leads: its text from the directory it lies in, whose own path has no links; what is
+   above the last name is resolved once for all links that go there. */
+static slw_code resolve_link(tree_walk *walk, char target[SLWI_PATH_BYTES], slwi_stat *stat, int *error,
+                             slw_error *err) {
+    const slwi_os *os = slwi_os_get();
+    char path[SLWI_PATH_BYTES], *text = path;
+    size_t room = sizeof path;
+    const char *link = walk->resolved.text;
+    const size_t directory = (size_t)(strrchr(link, '/') - link) + 1;
+    if (directory + 1 < room) {
+        memcpy(path, link, directory);
+        text = path + directory;
+        room -= directory;
+    }
+    const int64_t size = os->readlinkat(os, AT_FDCWD, link, text, room);
+    if (size > 0 && (size_t)size < room) {
+        text[size] = 0;
+        return slwi_gather_resolve(walk->gather, text[0] == '/' ? text : path, target, stat, error, err);
+    }
+    int r = size < 0 ? (int)size : os->realpath(os, link, target);
+    if (r >= 0) r = os->fstatat(os, AT_FDCWD, target, 0, stat);
+    *error = r < 0 ? -r : 0;
+    return SLW_OK;
+}
+
 static slw_code link_failed(tree_walk *walk, int error, slw_error *err) {
     const char *path = path_text(&walk->logical);
     if (error == ENOENT || error == ENOTDIR) return slwi_gather_fail(walk->gather, err, path, "is a dangling link");
@@ -112,19 +140,19 @@ static slw_code link_failed(tree_walk *walk, int error, slw_error *err) {
 
 /* A link: to a file it is digested here, to a directory it is left for the second pass as 'D'. */
 static slw_code take_link(tree_walk *walk, size_t at, slwi_sha256_ctx *ctx, slw_error *err) {
-    const slwi_os *os = slwi_os_get();
     char target[SLWI_PATH_BYTES];
     slwi_stat stat;
     slwi_seen *seen = NULL;
-    int r = os->realpath(os, walk->logical.text, target);
-    if (r >= 0) r = os->fstatat(os, AT_FDCWD, target, 0, &stat);
-    if (r < 0) return link_failed(walk, -r, err);
+    int error = 0;
+    slw_code rc = resolve_link(walk, target, &stat, &error, err);
+    if (rc != SLW_OK) return rc;
+    if (error != 0) return link_failed(walk, error, err);
     if (walk->stack.items[at].skipped) return SLW_OK;
     if (S_ISDIR(stat.mode)) {
         walk->stack.items[at].type = 'D';
         return SLW_OK;
     }
-    slw_code rc = slwi_gather_file(walk->gather, AT_FDCWD, target, target, &stat, &seen, err);
+    rc = slwi_gather_file(walk->gather, AT_FDCWD, target, target, &stat, &seen, err);
     if (rc != SLW_OK || seen == NULL) return rc;
     put_frame(ctx, 'l', item_name(walk, at), target, seen->stat.size, &seen->sha256);
     walk->files++;
@@ -175,14 +203,14 @@ static slw_code first_pass(tree_walk *walk, int fd, size_t base, slwi_sha256_ctx
 
 /* A link to a directory: the walk goes on where it leads, under the link's own logical path. */
 static slw_code follow_link(tree_walk *walk, slw_digest *digest, char target[SLWI_PATH_BYTES], slw_error *err) {
-    const slwi_os *os = slwi_os_get();
     slwi_stat stat;
-    int r = os->realpath(os, walk->logical.text, target);
-    if (r >= 0) r = os->fstatat(os, AT_FDCWD, target, 0, &stat);
-    if (r < 0) return link_failed(walk, -r, err);
+    int error = 0;
+    slw_code rc = resolve_link(walk, target, &stat, &error, err);
+    if (rc != SLW_OK) return rc;
+    if (error != 0) return link_failed(walk, error, err);
     char *kept = slwi_strndup(&walk->gather->allocator, walk->resolved.text, walk->resolved.size);
     if (kept == NULL) return slwi_fail_memory(err, walk->resolved.size + 1);
-    slw_code rc = slwi_gather_fact(walk->gather, SLWI_FACT_LEADS_TO, walk->logical.text, &stat, NULL, err);
+    rc = slwi_gather_fact(walk->gather, SLWI_FACT_LEADS_TO, walk->logical.text, &stat, NULL, err);
     (void)path_set(&walk->resolved, target);
     if (rc == SLW_OK) rc = walk_directory(walk, digest, err);
     (void)path_set(&walk->resolved, kept);
@@ -242,14 +270,28 @@ static slw_code enter(tree_walk *walk, const slwi_stat *stat, int *ok, slw_error
     return SLW_OK;
 }
 
-/* Lists the open directory onto the stack and makes its names a fact. *ok 0: put down as a failure. */
+/* The names of the open directory onto the stack: from the memo where it knows them, else listed. 0 or -errno. */
+static int read_names(tree_walk *walk, int fd, const slwi_stat *stat, slwi_fact *fact) {
+    const slwi_volume *volume = walk->gather->memo == NULL ? NULL : slwi_gather_volume(walk->gather, fd, stat);
+    const size_t base = walk->stack.count;
+    int known = 0;
+    fact->settled = slwi_memo_tree_settled(&walk->memo, stat, volume);
+    if (fact->settled)
+        known = slwi_memo_tree_take(&walk->memo, stat, volume, &walk->stack, &fact->names_count, &fact->names_sum);
+    if (known < 0) return known;
+    int r = 0;
+    if (!known) r = slwi_tree_list(&walk->stack, fd, SLW_LIMIT_TREE_FILES, &fact->names_count, &fact->names_sum);
+    if (r == 0 && fact->settled) slwi_memo_tree_note(&walk->memo, stat, volume, &walk->stack, base, !known);
+    return r;
+}
+
+/* Reads the names of the open directory and makes them a fact. *ok 0: put down as a failure. */
 static slw_code list_names(tree_walk *walk, int fd, const slwi_stat *stat, int *ok, slw_error *err) {
     const char *path = path_text(&walk->logical);
     const size_t base = walk->stack.count;
-    uint64_t count = 0, sum = 0;
-    slwi_fact *fact = NULL;
+    slwi_fact *fact = NULL, names = {0};
     *ok = 0;
-    const int r = slwi_tree_list(&walk->stack, fd, SLW_LIMIT_TREE_FILES, &count, &sum);
+    const int r = read_names(walk, fd, stat, &names);
     if (r == -ENOMEM) return slwi_fail_memory(err, walk->stack.count * sizeof(slwi_tree_item));
     if (r < 0 && r != -E2BIG) return slwi_gather_fail_os(walk->gather, err, path, -r);
     walk->entries += walk->stack.count - base;
@@ -259,8 +301,9 @@ static slw_code list_names(tree_walk *walk, int fd, const slwi_stat *stat, int *
     }
     const slw_code rc = slwi_gather_fact(walk->gather, SLWI_FACT_NAMES, path_text(&walk->resolved), stat, &fact, err);
     if (rc != SLW_OK) return rc;
-    fact->names_count = count;
-    fact->names_sum = sum;
+    fact->names_count = names.names_count;
+    fact->names_sum = names.names_sum;
+    fact->settled = names.settled;
     *ok = 1;
     return SLW_OK;
 }
@@ -306,11 +349,18 @@ int slwi_tree_names_differ(const slwi_fact *fact) {
     return r;
 }
 
-/* Every directory listed by this walk is listed once more. */
-static slw_code list_again(tree_walk *walk, const slwi_fact *fact, slw_error *err) {
+/* Every directory of this walk must still have its names: where old times tell that, they are looked at, else it is
+   listed once more. */
+static slw_code check_again(tree_walk *walk, const slwi_fact *fact, slw_error *err) {
+    const slwi_os *os = slwi_os_get();
     slw_code rc = SLW_OK;
     for (; rc == SLW_OK && fact != NULL; fact = fact->next) {
+        slwi_stat now;
         if (fact->kind != SLWI_FACT_NAMES) continue;
+        if (fact->settled) {
+            if (os->fstatat(os, AT_FDCWD, fact->path, 0, &now) == 0 && slwi_unchanged(&now, &fact->stat)) continue;
+            walk->touched = 1;
+        }
         const int r = slwi_tree_names_differ(fact);
         if (r < 0) rc = slwi_gather_fail_os(walk->gather, err, fact->path, -r);
         if (r > 0) rc = slwi_gather_fail(walk->gather, err, fact->path, "changed while being read");
@@ -348,8 +398,13 @@ static slw_code digest_root(tree_walk *walk, const char *root, int optional, slw
         path_pop(&walk->logical, walk->logical.size - 1);
     }
     slw_code rc = find_root(walk, optional, out, &ok, err);
-    if (rc == SLW_OK && ok) rc = walk_directory(walk, &out->digest, err);
-    if (rc == SLW_OK && ok) rc = list_again(walk, *facts, err);
+    if (rc == SLW_OK && ok) {
+        slwi_memo_tree_begin(&walk->memo, &walk->gather->allocator, walk->gather->memo, out->resolved);
+        rc = walk_directory(walk, &out->digest, err);
+        if (rc == SLW_OK) rc = check_again(walk, *facts, err);
+        slwi_memo_tree_end(&walk->memo,
+                           rc == SLW_OK && walk->gather->failure_count == failures && !walk->touched);
+    }
     if (rc != SLW_OK || !ok || walk->gather->failure_count != failures) {
         out->resolved[0] = 0;
         return rc;

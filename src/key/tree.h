@@ -1,7 +1,7 @@
 /* The content identity of a directory tree (store-semantics A2): names in the order of their code points; .git,
  * __pycache__, *.pyc and *.pyo left out; links followed and recorded with where they lead; dangling links, cycles,
- * special files and unreadable directories are failures, never omissions; every directory is listed again at the end
- * and must be the same. */
+ * special files and unreadable directories are failures, never omissions; every directory is looked at again at the
+ * end and must hold the same names. */
 #ifndef SLWI_TREE_H
 #define SLWI_TREE_H
 

@@ -76,6 +76,16 @@ static int push_item(slwi_tree_stack *stack, const slwi_dirent *entry, size_t si
     return 0;
 }
 
+int slwi_tree_push(slwi_tree_stack *stack, const slwi_dirent *entry, size_t size, uint64_t *names_count,
+                   uint64_t *names_sum) {
+    const int skipped = slwi_tree_skips(entry->name);
+    if (!skipped) {
+        ++*names_count;
+        *names_sum += slwi_mix(1, entry->name, size);
+    }
+    return stack == NULL ? 0 : push_item(stack, entry, size, skipped);
+}
+
 /* Reads the names of `fd`; with a stack they are kept on it. */
 static int read_names(slwi_dir *dir, slwi_tree_stack *stack, int fd, size_t limit, uint64_t *names_count,
                       uint64_t *names_sum) {
@@ -86,17 +96,8 @@ static int read_names(slwi_dir *dir, slwi_tree_stack *stack, int fd, size_t limi
     dir->at = dir->end = 0;
     *names_count = *names_sum = 0;
     while ((r = os->readdir(os, dir, &entry)) > 0) {
-        const size_t size = strlen(entry.name);
-        const int skipped = slwi_tree_skips(entry.name);
-        if (limit-- == 0) {
-            r = -E2BIG;
-            break;
-        }
-        if (stack != NULL) r = push_item(stack, &entry, size, skipped);
+        r = limit-- == 0 ? -E2BIG : slwi_tree_push(stack, &entry, strlen(entry.name), names_count, names_sum);
         if (r < 0) break;
-        if (skipped) continue;
-        (*names_count)++;
-        *names_sum += slwi_mix(1, entry.name, size);
     }
     os->closedir(os, dir);
     return r;

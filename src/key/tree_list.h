@@ -25,6 +25,10 @@ typedef struct slwi_tree_stack {
    those that are not left out. 0, -errno, -ENOMEM; -E2BIG past `limit` names. */
 int slwi_tree_list(slwi_tree_stack *stack, int fd, size_t limit, uint64_t *names_count, uint64_t *names_sum);
 
+/* One name onto the stack (NULL: nowhere) and into the count and the sum. 0 or -ENOMEM. */
+int slwi_tree_push(slwi_tree_stack *stack, const slwi_dirent *entry, size_t size, uint64_t *names_count,
+                   uint64_t *names_sum);
+
 /* Only the count and the sum. */
 int slwi_tree_sum(slwi_dir *dir, int fd, size_t limit, uint64_t *names_count, uint64_t *names_sum);
 

@@ -3,6 +3,7 @@ pub const tests: []const []const u8 = &.{
     "test_identity",
     "test_key",
     "test_memo",
+    "test_memo_tree",
     "test_pitfall_06_08_memo",
     "test_record",
     "test_record_writer",

@@ -389,6 +389,7 @@ FAULTY(pread, int64_t, (const slwi_os *os, int fd, void *data, size_t n, uint64_
 FAULTY(fstat, int, (const slwi_os *os, int fd, slwi_stat *out), (os->next, fd, out))
 FAULTY(fstatat, int, (const slwi_os *os, int d, const char *p, int f, slwi_stat *o), (os->next, d, p, f, o))
 FAULTY(realpath, int, (const slwi_os *os, const char *p, char o[4096]), (os->next, p, o))
+FAULTY(readlinkat, int64_t, (const slwi_os *os, int d, const char *p, char *o, size_t n), (os->next, d, p, o, n))
 FAULTY(readdir, int, (const slwi_os *os, slwi_dir *d, slwi_dirent *o), (os->next, d, o))
 
 static int gather_all(const char *dir, slw_digest *out) {
@@ -415,6 +416,7 @@ START_TEST(no_failing_system_call_makes_another_identity) {
     faulty.fstat = faulty_fstat;
     faulty.fstatat = faulty_fstatat;
     faulty.realpath = faulty_realpath;
+    faulty.readlinkat = faulty_readlinkat;
     faulty.readdir = faulty_readdir;
     slwi_os_replace(&faulty);
     ck_assert_int_eq(gather_all(dir, &whole), 1);
