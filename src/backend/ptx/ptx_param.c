@@ -20,8 +20,8 @@ typedef struct type_name {
     uint32_t bytes;
 } type_name;
 
-/* Those ptxas 13.0 takes in a kernel's parameter list, and .bf16 and the packed ones, which a newer one might. The
-   handle of a texture is eight bytes in the parameter block. */
+/* Those ptxas 13.0 takes in a kernel's parameter list, and .bf16 and the packed ones, which a newer one might. A reference
+   to a texture takes no room in the parameter block: ptxas writes size 0 for it. */
 static const type_name types[] = {
     {".b8", SLWI_PTX_BITS, 1},           {".b16", SLWI_PTX_BITS, 2},      {".b32", SLWI_PTX_BITS, 4},
     {".b64", SLWI_PTX_BITS, 8},          {".b128", SLWI_PTX_BITS, 16},    {".s8", SLWI_PTX_SIGNED, 1},
@@ -29,8 +29,8 @@ static const type_name types[] = {
     {".u8", SLWI_PTX_UNSIGNED, 1},       {".u16", SLWI_PTX_UNSIGNED, 2},  {".u32", SLWI_PTX_UNSIGNED, 4},
     {".u64", SLWI_PTX_UNSIGNED, 8},      {".f16", SLWI_PTX_FLOAT, 2},     {".f32", SLWI_PTX_FLOAT, 4},
     {".f64", SLWI_PTX_FLOAT, 8},         {".bf16", SLWI_PTX_FLOAT, 2},    {".f16x2", SLWI_PTX_FLOAT, 4},
-    {".bf16x2", SLWI_PTX_FLOAT, 4},      {".texref", SLWI_PTX_OPAQUE, 8}, {".surfref", SLWI_PTX_OPAQUE, 8},
-    {".samplerref", SLWI_PTX_OPAQUE, 8},
+    {".bf16x2", SLWI_PTX_FLOAT, 4},      {".texref", SLWI_PTX_OPAQUE, 0}, {".surfref", SLWI_PTX_OPAQUE, 0},
+    {".samplerref", SLWI_PTX_OPAQUE, 0},
 };
 
 static const char *const spaces[] = {"", "", ".global", ".const", ".local", ".shared"};
@@ -139,6 +139,7 @@ static slw_code lay_out(slwi_ptx_state *s, draft *d, slwi_ptx_kernel *kernel) {
     slwi_ptx_param *param = &d->param;
     uint32_t own = param->element_bytes * param->vector;
     if (own > param->alignment_bytes) param->alignment_bytes = own;
+    if (param->alignment_bytes == 0) param->alignment_bytes = 1;
     uint64_t size = (uint64_t)own * param->count;
     uint64_t mask = (uint64_t)param->alignment_bytes - 1;
     uint64_t offset = (kernel->param_bytes + mask) & ~mask;

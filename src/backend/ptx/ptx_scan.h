@@ -21,7 +21,7 @@ typedef enum slwi_ptx_type {
     SLWI_PTX_SIGNED = 1,
     SLWI_PTX_UNSIGNED = 2,
     SLWI_PTX_FLOAT = 3,
-    SLWI_PTX_OPAQUE = 4 /* .texref, .samplerref, .surfref: a handle */
+    SLWI_PTX_OPAQUE = 4 /* .texref, .samplerref, .surfref: bound by name, size 0 */
 } slwi_ptx_type;
 
 /* Where a parameter marked `.ptr` points to. */

@@ -182,6 +182,13 @@ static const char *const accepted[][2] = {
     {HEAD ".visible .entry ret()" BODY ".visible .entry entry()" BODY, "ret,entry"},
     {HEAD K "(.param.u64 p,.param.u64.ptr.global.align 16 q)" BODY, "k"},
     {HEAD ".visible .func f() {ret;} .visible .func g(); .alias g, f;" K "()" BODY, "k"},
+    {HEAD ".func f() .noreturn { exit; }" K "()" BODY, "k"},
+    {HEAD ".func f { ret; } .func g() .abi_preserve 4 { ret; }" K "()" BODY, "k"},
+    {HEAD ".align 4 .global .b32 x; .global .b32 a, b = 2, c[2] = {1,2};" K "()" BODY, "k"},
+    {HEAD K "(); .global .u64 x[1] = {k}; " K "()" BODY, "k"},
+    {HEAD K "()" BODY
+            ".section .debug_info { .b32 L1 \n L1: .b8 1\n .b32 .debug_abbrev } .section\t.debug_macinfo\t{\t}",
+     "k"},
     {".version 9.0 .target sm_90, sm_80 " K "()" BODY, "k"},
     {".version 9.0 .target compute_80 " K "()" BODY, "k"},
     {".version 8.10 .target sm_90 .address_size 0x40 " K "()" BODY, "k"},
