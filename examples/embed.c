@@ -50,7 +50,7 @@ static slw_code run(slw_compiler *compiler, slw_device *device, const char *path
 
     slw_code code = slw_compile(compiler, &source, NULL, &report, &cached, err); /* a hit, or a build */
     if (code != SLW_OK) return code;
-    printf("%s\n", slw_disposition_name(report.disposition));
+    printf("%s %s\n", slw_disposition_name(report.disposition), report.reason);
     slw_build_report_release(&report);
     code = slw_hydrate(&cached, NULL, &hydrated, err); /* the launch contract; payloads on demand */
     if (code != SLW_OK) {
@@ -78,9 +78,10 @@ static slw_code run(slw_compiler *compiler, slw_device *device, const char *path
 
 int main(int argc, char **argv) {
     if (argc != 3) return 2;
-    char root[4096], private_root[4096], words[4096];
+    char root[4096], private_root[4096], memo_directory[4096], words[4096];
     snprintf(root, sizeof root, "%s/cache", argv[2]);
     snprintf(private_root, sizeof private_root, "%s/private", argv[2]);
+    snprintf(memo_directory, sizeof memo_directory, "%s/memo", argv[2]);
     slw_error err = SLW_ERROR_INIT;
     err.diagnostics = words; /* the compiler's words land here */
     err.diagnostics_capacity = sizeof words;
@@ -91,9 +92,15 @@ int main(int argc, char **argv) {
     options.private_root = private_root;
     slw_code code = slw_store_open(&options, &store, &err);
 
+    slw_memo *memo = NULL; /* without it every process reads the whole toolchain to prove it */
+    slw_memo_options remember = SLW_MEMO_OPTIONS_INIT;
+    remember.directory = memo_directory;
+    if (code == SLW_OK) code = slw_memo_open(&remember, &memo, &err);
+
     slw_compiler *compiler = NULL;
     slw_compiler_options tools = SLW_COMPILER_OPTIONS_INIT;
     tools.store = store;
+    tools.memo = memo;
     tools.backend = "host";
     if (code == SLW_OK) code = slw_compiler_open(&tools, &compiler, &err);
 
@@ -103,8 +110,9 @@ int main(int argc, char **argv) {
 
     if (code == SLW_OK) code = run(compiler, device, argv[1], &err);
     if (code != SLW_OK) fprintf(stderr, "%s: %s %s\n%s\n", slw_code_name(code), err.message, err.path, words);
-    slw_device_close(&device); /* in any order */
+    slw_device_close(&device); /* in any order, but the memo after what borrows it */
     slw_compiler_close(&compiler);
+    slw_memo_close(&memo);
     slw_store_close(&store);
     return slw_code_exit_status(code);
 }

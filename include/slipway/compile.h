@@ -43,13 +43,16 @@ SLW_API void slw_compiler_close(slw_compiler **compiler); /* accepts a pointer t
 SLW_API const char *slw_compiler_path(const slw_compiler *compiler);
 SLW_API const slw_identity *slw_compiler_identity(const slw_compiler *compiler);
 
-/* What is compiled. Either `path` (read now) or `text`; `name` is for errors and the entry (NULL: the file's). */
+/* What is compiled. Either `path` (read now) or `text`; `name` is for errors and the entry (NULL: the file's own name), and
+   part of the key: __FILE__ may show it. */
 typedef struct slw_source {
     uint32_t size;
     const char *path;
     slw_bytes text;
     const char *name;
-    const char *const *include_roots; /* searched in this order, hashed as trees; may be absent */
+    /* Searched in this order, hashed as trees; may be absent. Relative ones are the calling process's. The source's own
+       directory is not searched unless it is one of them. */
+    const char *const *include_roots;
     size_t include_root_count;
 } slw_source;
 #define SLW_SOURCE_INIT                                                                                                \

@@ -4,7 +4,7 @@
  * their ELF closure, environment variables, build-ids, claims, digests of its own) and then says slw_identity_prove:
  * the inventory is complete. Anything that could not be read makes the component unavailable again, with every reason
  * kept. One unavailable component makes the identity unusable: compile privately and persist nothing. slw_identity_seal
- * ends the gathering; slw_identity_recheck stats every file again, after the build and before publication (pitfall 3).
+ * ends the gathering; slw_identity_recheck stats every file again, after the build and before publication .
  *
  * Threads: one at a time until sealed; a sealed identity may be shared. */
 #ifndef SLIPWAY_IDENTITY_H
@@ -59,7 +59,7 @@ SLW_API SLW_MUST_CHECK slw_code slw_identity_component(slw_identity *identity, c
    component (see slw_identity_failure). The calls fail with USAGE (no such component, sealed), NO_MEMORY. */
 SLW_API SLW_MUST_CHECK slw_code slw_identity_add_file(slw_identity *identity, const char *component, const char *path,
                                                       slw_error *err);
-/* Every file below a directory, by the rules of store-semantics A2. With `optional`, an absent root is a recorded fact
+/* Every file below a directory, by the rules of docs/store-format.md. With `optional`, an absent root is a recorded fact
    ("absent") instead of a failure: the include roots of a compiler that need not exist. */
 SLW_API SLW_MUST_CHECK slw_code slw_identity_add_tree(slw_identity *identity, const char *component, const char *path,
                                                       int optional, slw_error *err);

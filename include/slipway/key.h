@@ -70,7 +70,7 @@ typedef struct slw_spec_inputs {
     { sizeof(slw_spec_inputs), SLW_ALLOCATOR_INIT, NULL, SLW_GENERATED, SLW_SINGLE, NULL, 0, NULL }
 
 /* Makes a spec. Copies everything. Failure: `out` untouched; USAGE, reason BAD_PATH (subject = the name), DUPLICATE,
-   EMPTY, BAD_STATE; LIMIT; NO_MEMORY. Path rules: store-semantics A5. */
+   EMPTY, BAD_STATE; LIMIT; NO_MEMORY. Path rules: docs/store-format.md. */
 SLW_API SLW_MUST_CHECK slw_code slw_spec_create(const slw_spec_inputs *inputs, slw_spec **out, slw_error *err);
 SLW_API slw_spec *slw_spec_retain(const slw_spec *spec);
 SLW_API void slw_spec_release(slw_spec **spec);

@@ -7,11 +7,11 @@
 #define SLW_LIMIT_ENTRY_FILES          65536u         /* files of one entry */
 #define SLW_LIMIT_ENTRY_BYTES          68719476736ull /* bytes of one entry */
 #define SLW_LIMIT_PATH_BYTES           4096u          /* a payload path */
-#define SLW_LIMIT_TREE_DEPTH           1000u          /* directories below a slot: 700 must pass, 1,100 must not */
+#define SLW_LIMIT_TREE_DEPTH           1000u          /* directories below a slot */
 #define SLW_LIMIT_REQUIRED_FILES       4096u
 #define SLW_LIMIT_COMPONENTS           32u /* of a toolchain identity in the default domain */
 #define SLW_LIMIT_COMPONENT_NAME_BYTES 64u
-#define SLW_LIMIT_RECORD_DEPTH         512u      /* of a typed record; 256 must pass */
+#define SLW_LIMIT_RECORD_DEPTH         512u      /* of a typed record */
 #define SLW_LIMIT_RECORD_BYTES         67108864u /* encoded */
 #define SLW_LIMIT_JSON_BYTES           16777216u
 #define SLW_LIMIT_JSON_DEPTH           2048u /* a record nests three JSON levels each */

@@ -1,6 +1,6 @@
 /* Typed records: the vocabulary every digest is made of.  A value is tagged by type (true, 1, 1.0 and "1" differ),
  * wrapped in an envelope of domain and schema, written as canonical JSON and hashed.  Rules and vectors:
- * store-semantics A1.
+ * docs/store-format.md.
  *
  * Ownership: a record owns its children.  slw_record_append and slw_record_set take their item as a move: on success
  * the caller's pointer is NULL, on failure nothing changed.  So cycles cannot be made. Threads: one at a time per

@@ -4,7 +4,7 @@
  *     <root>/locks/<key>.lock                                 persistent
  *
  * A lookup never writes and takes no lock. A build runs outside the root, under the key's lock; a usable private build
- * is never lost to a storage failure. docs/architecture.md has the protocol; src/store/publish.c is it, in order. */
+ * is never lost to a storage failure. docs/store-format.md has the layout; src/store/publish.c is it, in order. */
 #ifndef SLIPWAY_STORE_H
 #define SLIPWAY_STORE_H
 
