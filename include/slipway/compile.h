@@ -43,8 +43,8 @@ SLW_API void slw_compiler_close(slw_compiler **compiler); /* accepts a pointer t
 SLW_API const char *slw_compiler_path(const slw_compiler *compiler);
 SLW_API const slw_identity *slw_compiler_identity(const slw_compiler *compiler);
 
-/* What is compiled. Either `path` (read now) or `text`; `name` is for errors and the entry (NULL: the file's own name), and
-   part of the key: __FILE__ may show it. */
+/* What is compiled. Either `path` (read now) or `text`; `name` is for errors and the entry (NULL: the file's own
+   name), and part of the key: __FILE__ may show it. */
 typedef struct slw_source {
     uint32_t size;
     const char *path;
@@ -74,8 +74,9 @@ typedef struct slw_compile_options {
     { sizeof(slw_compile_options), NULL, NULL, 0, 0, NULL, NULL, NULL, 0, NULL }
 
 /* `options` and `report` may be NULL. OK: HIT, PUBLISHED or PRIVATE. COMPILE_FAILED: the compiler's words in
-   err->diagnostics, path, line and column of the first error where it names one. INVALID_SOURCE, LIMIT, TIMEOUT,
-   CANCELLED, UNSUPPORTED_INPUT, USAGE, NO_MEMORY and what slw_store_get_or_build gives. */
+   err->diagnostics, path, line and column of the first error where it names one. INVALID_SOURCE, INVALID_BINARY
+   (it compiled, and declares no kernel), LIMIT, TIMEOUT, CANCELLED, UNSUPPORTED_INPUT, FORKED, USAGE, NO_MEMORY and what
+   slw_store_get_or_build gives. */
 SLW_API SLW_MUST_CHECK slw_code slw_compile(slw_compiler *compiler, const slw_source *source,
                                             const slw_compile_options *options, slw_build_report *report,
                                             slw_cached **out, slw_error *err) SLW_MAKES(*out);
