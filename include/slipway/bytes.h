@@ -45,7 +45,8 @@ SLW_API SLW_MUST_CHECK slw_code slw_digest_parse(const char *text, size_t size, 
 #define SLW_NO_TIMEOUT UINT64_MAX
 
 /* A cancel token: one side requests, the other polls, at least every 50 ms in every wait of the library. A call that
-   has to wait or build ends with SLW_E_CANCELLED then; one that has its answer already gives it. It must outlive the calls it was given to. */
+   has to wait or build ends with SLW_E_CANCELLED then; one that has its answer already gives it. It must outlive the
+   calls it was given to. */
 typedef struct slw_cancel slw_cancel;
 
 SLW_API SLW_MUST_CHECK slw_code slw_cancel_create(const slw_allocator *allocator, slw_cancel **out, slw_error *err);
