@@ -28,7 +28,9 @@ typedef struct slw_store_options {
     uint32_t size;
     slw_allocator allocator;
     const char *root;             /* required; need not exist */
-    const char *private_root;     /* where builds run; NULL: hits only, a needed build is STORAGE, NO_PRIVATE_ROOT */
+    const char *private_root;     /* where builds run; NULL: hits only, a needed build is STORAGE, NO_PRIVATE_ROOT; one that
+                                     group or others may write (sticky ones apart), or of an owner not trusted: STORAGE,
+                                     UNTRUSTED */
     const char *domain;           /* NULL = SLW_DOMAIN_DEFAULT; keys of another domain are USAGE */
     int read_only;                /* no lock, no write, no directory under the root; a miss builds privately */
     int trust_root;               /* the trust rule is off for the root and all below it */
