@@ -102,8 +102,8 @@ slw_code slw_launch(const slw_launchable *launchable, const slw_grid *grid, slw_
         .stream = stream,
         .param_count = core->kernel->param_count,
     };
-    slw_code rc = slwi_device_check(core->device, err);
-    if (rc == SLW_OK) rc = check_arguments(core, args, err);
+    /* Whether the device may be used at all is asked where the module is launched, not twice. */
+    slw_code rc = check_arguments(core, args, err);
     if (rc == SLW_OK) rc = slwi_preflight_grid(core->kernel, info, shape, grid->extent, launch.blocks, err);
     if (rc == SLW_OK) rc = slwi_preflight_scratch(core->kernel, info, launch.blocks, grid, err);
     if (rc == SLW_OK) rc = launch_with(core, &launch, grid, args, err);

@@ -28,7 +28,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* The word is 0 in a child that has not asked yet: the kernel wiped its page, or the handler below did where no kernel
    does. `last` is not wiped, so a child's number is larger than all its forebears'. */
 static atomic_ullong plain_word;
-static atomic_ullong *word = &plain_word;
+static _Atomic(atomic_ullong *) word = &plain_word;
 static atomic_ullong last;
 
 static atomic_int held[SLW_LIMIT_HELD_LOCKS]; /* descriptor + 1; 0: free */
@@ -40,7 +40,7 @@ static size_t hook_count;
 static uint64_t take_generation(void) {
     unsigned long long none = 0;
     const unsigned long long next = atomic_load(&last) + 1;
-    if (!atomic_compare_exchange_strong(word, &none, next)) return none; /* another thread of this child was first */
+    if (!atomic_compare_exchange_strong(atomic_load(&word), &none, next)) return none; /* another thread of this child was first */
     atomic_store(&last, next);
     return next;
 }
@@ -60,7 +60,7 @@ static void after_fork_in_parent(void) {
 }
 
 static void after_fork_in_child(void) {
-    atomic_store(word, 0);
+    atomic_store(atomic_load(&word), 0);
     (void)take_generation();
     for (size_t i = 0; i < SLW_LIMIT_HELD_LOCKS; i++) {
         const int fd = atomic_exchange(&held[i], 0) - 1;
@@ -79,20 +79,24 @@ static void start(void) {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory != MAP_FAILED) {
         if (madvise(memory, size, MADV_WIPEONFORK) == 0) {
-            word = memory;
+            atomic_store(&word, (atomic_ullong *)memory);
         } else {
             (void)munmap(memory, size);
         }
     }
 #endif
-    (void)take_generation();
     (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    (void)take_generation(); /* last: a word that is not 0 tells that all else is ready */
 }
 
 uint64_t slwi_fork_generation(void) {
+    /* Every launch asks: two loads, when it is neither the first time nor a new child. */
+    const uint64_t generation =
+        atomic_load_explicit(atomic_load_explicit(&word, memory_order_acquire), memory_order_acquire);
+    if (generation != 0) return generation;
     (void)pthread_once(&once, start);
-    const uint64_t generation = atomic_load_explicit(word, memory_order_acquire);
-    return generation != 0 ? generation : take_generation();
+    const uint64_t now = atomic_load(atomic_load(&word));
+    return now != 0 ? now : take_generation();
 }
 
 int slwi_fork_register(int fd) {
