@@ -28,8 +28,8 @@ typedef struct slw_store_options {
     uint32_t size;
     slw_allocator allocator;
     const char *root;             /* required; need not exist */
-    const char *private_root;     /* where builds run; NULL: hits only, a needed build is STORAGE, NO_PRIVATE_ROOT; one that
-                                     group or others may write (sticky ones apart), or of an owner not trusted: STORAGE,
+    const char *private_root;     /* where builds run; NULL: hits only, a needed build is STORAGE, NO_PRIVATE_ROOT.
+                                     Of an untrusted owner, or writable by group or others and not sticky: STORAGE,
                                      UNTRUSTED */
     const char *domain;           /* NULL = SLW_DOMAIN_DEFAULT; keys of another domain are USAGE */
     int read_only;                /* no lock, no write, no directory under the root; a miss builds privately */
