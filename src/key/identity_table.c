@@ -28,8 +28,9 @@ slwi_named *slwi_table_find(const slwi_table *table, const char *path, size_t si
 }
 
 int slwi_table_reserve(slwi_table *table) {
-    if (table->count < table->bucket_count) return 1;
-    const size_t wanted = table->bucket_count == 0 ? 64 : table->bucket_count * 2;
+    /* Few to a bucket: what is looked for is mostly new, and each other in its bucket costs a miss of the cache. */
+    if (table->count < table->bucket_count / 2) return 1;
+    const size_t wanted = table->bucket_count == 0 ? 64 : table->bucket_count * 4;
     slwi_named **buckets = slwi_alloc_array(&table->allocator, wanted, sizeof *buckets);
     if (buckets == NULL) return 0;
     for (size_t i = 0; i < wanted; i++) buckets[i] = NULL;
