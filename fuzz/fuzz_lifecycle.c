@@ -222,6 +222,9 @@ static void discard_all(void) {
 static void end(int descriptors) {
     slt_fault_os_remove();
     w.heap.fail_at = 0;
+    /* In any order. */
+    if ((w.size & 1) != 0) slw_device_close(&w.device);
+    if ((w.size & 2) != 0) slw_store_close(&w.store);
     discard_all();
     slw_store_close(&w.store);
     slw_device_close(&w.device);
@@ -463,7 +466,8 @@ static void step(void) {
         return;
     }
     if (op >= 232) {
-        open_device();
+        /* The null driver counts modules of all its devices together: a second one beside living modules would look wrong. */
+        if (atomic_load(&w.null.modules_now) == 0) open_device();
         return;
     }
     const int faulty = op >= 128; /* a fault for this operation */
