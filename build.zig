@@ -342,6 +342,7 @@ fn clangObject(b: *std.Build, clang: []const u8, sanitize: []const []const u8, f
 
 fn addBench(s: Build, step: *std.Build.Step) void {
     const b = s.b;
+    var previous: ?*std.Build.Step = null;
     for (bench_programs) |name| {
         const m = b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .off });
         testIncludes(b, m);
@@ -351,6 +352,9 @@ fn addBench(s: Build, step: *std.Build.Step) void {
         linkLibraries(m);
         const run = b.addRunArtifact(b.addExecutable(.{ .name = name, .root_module = m }));
         runInTree(s, run);
+        // One after the other, or they would measure each other.
+        if (previous) |before| run.step.dependOn(before);
+        previous = &run.step;
         step.dependOn(&run.step);
     }
 }

@@ -42,9 +42,13 @@ static double one(bench_function function, void *context, int inner) {
 void bench_report(const char *name, double *floor, double *subject, int rounds, double target) {
     double *ratio = calloc((size_t)rounds, sizeof *ratio);
     for (int i = 0; i < rounds; i++) ratio[i] = subject[i] / floor[i];
-    printf("%-44s %10.2f us  floor %10.2f us  ratio %6.2f", name, part(subject, rounds, 0.5) / 1e3,
-           part(floor, rounds, 0.5) / 1e3, part(ratio, rounds, 0.5));
-    printf("  undisturbed %.2f", part(subject, rounds, 0.05) / part(floor, rounds, 0.05));
+    const double s = part(subject, rounds, 0.5), f = part(floor, rounds, 0.5);
+    if (s < 1e3)
+        printf("%-44s %10.1f ns  floor %10.1f ns", name, s, f);
+    else
+        printf("%-44s %10.2f us  floor %10.2f us", name, s / 1e3, f / 1e3);
+    printf("  ratio %6.2f  undisturbed %.2f", part(ratio, rounds, 0.5),
+           part(subject, rounds, 0.05) / part(floor, rounds, 0.05));
     if (target > 0) printf("  (target %.2f)", target);
     printf("\n");
     fflush(stdout);
