@@ -75,8 +75,8 @@ typedef struct slw_compile_options {
 
 /* `options` and `report` may be NULL. OK: HIT, PUBLISHED or PRIVATE. COMPILE_FAILED: the compiler's words in
    err->diagnostics, path, line and column of the first error where it names one. INVALID_SOURCE, INVALID_BINARY
-   (it compiled, and declares no kernel), LIMIT, TIMEOUT, CANCELLED, UNSUPPORTED_INPUT, FORKED, USAGE, NO_MEMORY and what
-   slw_store_get_or_build gives. */
+   (it compiled, and declares no kernel), LIMIT, TIMEOUT, CANCELLED, UNSUPPORTED_INPUT, FORKED, USAGE, NO_MEMORY and
+   what slw_store_get_or_build gives. */
 SLW_API SLW_MUST_CHECK slw_code slw_compile(slw_compiler *compiler, const slw_source *source,
                                             const slw_compile_options *options, slw_build_report *report,
                                             slw_cached **out, slw_error *err) SLW_MAKES(*out);

@@ -59,8 +59,8 @@ SLW_API SLW_MUST_CHECK slw_code slw_identity_component(slw_identity *identity, c
    component (see slw_identity_failure). The calls fail with USAGE (no such component, sealed), NO_MEMORY. */
 SLW_API SLW_MUST_CHECK slw_code slw_identity_add_file(slw_identity *identity, const char *component, const char *path,
                                                       slw_error *err);
-/* Every file below a directory, by the rules of docs/store-format.md. With `optional`, an absent root is a recorded fact
-   ("absent") instead of a failure: the include roots of a compiler that need not exist. */
+/* Every file below a directory, by the rules of docs/store-format.md. With `optional`, an absent root is a recorded
+   fact ("absent") instead of a failure: the include roots of a compiler that need not exist. */
 SLW_API SLW_MUST_CHECK slw_code slw_identity_add_tree(slw_identity *identity, const char *component, const char *path,
                                                       int optional, slw_error *err);
 /* An ELF program or library and everything its dynamic loader would map (interpreter, DT_NEEDED by RPATH, RUNPATH,

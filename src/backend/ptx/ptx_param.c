@@ -20,8 +20,8 @@ typedef struct type_name {
     uint32_t bytes;
 } type_name;
 
-/* Those ptxas 13.0 takes in a kernel's parameter list, and .bf16 and the packed ones, which a newer one might. A reference
-   to a texture takes no room in the parameter block: ptxas writes size 0 for it. */
+/* Those ptxas 13.0 takes in a kernel's parameter list, and .bf16 and the packed ones, which a newer one might. A
+   reference to a texture takes no room in the parameter block: ptxas writes size 0 for it. */
 static const type_name types[] = {
     {".b8", SLWI_PTX_BITS, 1},           {".b16", SLWI_PTX_BITS, 2},      {".b32", SLWI_PTX_BITS, 4},
     {".b64", SLWI_PTX_BITS, 8},          {".b128", SLWI_PTX_BITS, 16},    {".s8", SLWI_PTX_SIGNED, 1},
