@@ -125,7 +125,7 @@ static size_t next_name(const char *at, size_t left, slwi_dirent *out) {
     if (left < 3) return 0;
     const char *end = memchr(at + 1, 0, left - 1);
     if (end == NULL || end == at + 1 || memchr(at + 1, '/', (size_t)(end - at - 1)) != NULL) return 0;
-    if (memchr("dflo?", at[0], 5) == NULL) return 0;
+    if (at[0] == 0 || strchr("dflo?", at[0]) == NULL) return 0;
     out->name = at + 1;
     out->type = at[0];
     out->ino = 0;

@@ -11,11 +11,11 @@ typedef struct slwi_memo_tree {
     slw_memo *memo; /* NULL: nothing is known and nothing noted */
     uint32_t euid;
     slw_digest key;
-    slw_text known;     /* the answer of an earlier walk */
-    uint32_t *index;    /* of its directories, by place: offsets, 0 empty */
+    slw_text known;  /* the answer of an earlier walk */
+    uint32_t *index; /* of its directories, by place: offsets, 0 empty */
     size_t index_size;
-    slwi_buffer fresh;  /* the answer of this walk */
-    int news;           /* it says more than the earlier one */
+    slwi_buffer fresh; /* the answer of this walk */
+    int news;          /* it says more than the earlier one */
 } slwi_memo_tree;
 
 /* Without memory, or with a damaged answer, nothing is known: speed is all that is lost. */

@@ -141,7 +141,7 @@ static slw_code link_failed(tree_walk *walk, int error, slw_error *err) {
 /* A link: to a file it is digested here, to a directory it is left for the second pass as 'D'. */
 static slw_code take_link(tree_walk *walk, size_t at, slwi_sha256_ctx *ctx, slw_error *err) {
     char target[SLWI_PATH_BYTES];
-    slwi_stat stat;
+    slwi_stat stat = {0};
     slwi_seen *seen = NULL;
     int error = 0;
     slw_code rc = resolve_link(walk, target, &stat, &error, err);
@@ -203,7 +203,7 @@ static slw_code first_pass(tree_walk *walk, int fd, size_t base, slwi_sha256_ctx
 
 /* A link to a directory: the walk goes on where it leads, under the link's own logical path. */
 static slw_code follow_link(tree_walk *walk, slw_digest *digest, char target[SLWI_PATH_BYTES], slw_error *err) {
-    slwi_stat stat;
+    slwi_stat stat = {0};
     int error = 0;
     slw_code rc = resolve_link(walk, target, &stat, &error, err);
     if (rc != SLW_OK) return rc;
@@ -235,7 +235,7 @@ static slw_code second_pass(tree_walk *walk, size_t base, size_t end, slwi_sha25
             char *target = slwi_alloc(&walk->gather->allocator, SLWI_PATH_BYTES);
             if (target == NULL) rc = slwi_fail_memory(err, SLWI_PATH_BYTES);
             if (target != NULL) rc = follow_link(walk, &digest, target, err);
-            if (rc == SLW_OK) put_frame(ctx, 'D', item_name(walk, at), target, 0, &digest);
+            if (rc == SLW_OK && target != NULL) put_frame(ctx, 'D', item_name(walk, at), target, 0, &digest);
             slwi_free(&walk->gather->allocator, target);
         }
         path_pop(&walk->logical, logical);
@@ -402,8 +402,7 @@ static slw_code digest_root(tree_walk *walk, const char *root, int optional, slw
         slwi_memo_tree_begin(&walk->memo, &walk->gather->allocator, walk->gather->memo, out->resolved);
         rc = walk_directory(walk, &out->digest, err);
         if (rc == SLW_OK) rc = check_again(walk, *facts, err);
-        slwi_memo_tree_end(&walk->memo,
-                           rc == SLW_OK && walk->gather->failure_count == failures && !walk->touched);
+        slwi_memo_tree_end(&walk->memo, rc == SLW_OK && walk->gather->failure_count == failures && !walk->touched);
     }
     if (rc != SLW_OK || !ok || walk->gather->failure_count != failures) {
         out->resolved[0] = 0;

@@ -158,7 +158,7 @@ slw_code slwi_entry_read(slwi_entry *entry, const char *name, slwi_image **out, 
         *out = slwi_retain(entry->kept);
         return SLW_OK;
     }
-    slwi_entry_place place;
+    slwi_entry_place place = {.fd = -1};
     slw_code code = slwi_entry_place_open(entry, &place, err);
     if (code != SLW_OK) return code;
     code = read_at(entry, &place, &file, out, err);

@@ -178,8 +178,7 @@ static slw_code look_once(look *l, slwi_entry **out, slw_error *err) {
     l->slot = slot.stat;
     code = judge_slot(l, &trust, slot.fd, err);
     if (code == SLW_OK) code = make_entry(l, out, err);
-    if (code == SLW_OK && (l->flags & SLWI_LOOK_STAMP) != 0)
-        slwi_stamp_used(l->store, slot.fd, "../" SLWI_USED_STAMP);
+    if (code == SLW_OK && (l->flags & SLWI_LOOK_STAMP) != 0) slwi_stamp_used(l->store, slot.fd, "../" SLWI_USED_STAMP);
     slwi_release(l->kept);
     l->kept = NULL;
     slwi_slot_close(&slot);

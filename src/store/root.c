@@ -263,7 +263,7 @@ void slwi_slot_close(slwi_slot *slot) {
 static char *append_name(char *to, const char *name) {
     const size_t size = strlen(name);
     *to = '/';
-    memcpy(to + 1, name, size);
+    memcpy(to + 1, name, size + 1);
     return to + 1 + size;
 }
 

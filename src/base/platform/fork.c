@@ -40,7 +40,8 @@ static size_t hook_count;
 static uint64_t take_generation(void) {
     unsigned long long none = 0;
     const unsigned long long next = atomic_load(&last) + 1;
-    if (!atomic_compare_exchange_strong(atomic_load(&word), &none, next)) return none; /* another thread of this child was first */
+    if (!atomic_compare_exchange_strong(atomic_load(&word), &none, next))
+        return none; /* another thread of this child was first */
     atomic_store(&last, next);
     return next;
 }

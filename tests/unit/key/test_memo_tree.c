@@ -1,12 +1,12 @@
-/* The names of directories in the memo: a hot walk lists nothing, and whatever the rules do not cover is listed twice, as
- * without a memo. */
+/* The names of directories in the memo: a hot walk lists nothing, and whatever the rules do not cover is listed twice,
+ * as without a memo. */
 #include "memo_kit.h"
 
 #include <stdio.h>
 
 static const char *place, *tree;
-static long listings;                  /* how many directories were listed */
-static void (*trigger)(void);          /* run once, when the file "trigger" is looked at */
+static long listings;         /* how many directories were listed */
+static void (*trigger)(void); /* run once, when the file "trigger" is looked at */
 
 static int count_readdir(const slwi_os *os, slwi_dir *dir, slwi_dirent *out) {
     const int fresh = dir->at == 0 && dir->end == 0;
@@ -121,7 +121,8 @@ START_TEST(directories_that_others_own_or_may_write_are_listed_twice) {
     slt_shell("chown 12345 %s/a", tree);
     ck_assert_int_eq(listed(NULL), 4);
     ck_assert_int_eq(listed(NULL), 2);
-    slt_shell("chown 0 %s/a && chmod 0777 %s/a", tree, tree); /* our own: others' names come with a change of its times */
+    slt_shell("chown 0 %s/a && chmod 0777 %s/a", tree,
+              tree); /* our own: others' names come with a change of its times */
     ck_assert_int_eq(listed(NULL), 1);
     ck_assert_int_eq(listed(NULL), 0);
 }
@@ -218,7 +219,8 @@ START_TEST(what_is_too_much_for_one_answer_is_listed) {
     prepare();
     slt_shell("cd %s/a && i=0; while [ $i -lt 6000 ]; do echo %0180d$i; i=$((i+1)); done | xargs touch", tree, 0);
     ck_assert_int_eq(listed(&cold), 3);
-    ck_assert_int_eq(listed(&hot), 2); /* "a" has more than a mebibyte of names; what comes after it is not kept either */
+    ck_assert_int_eq(listed(&hot),
+                     2); /* "a" has more than a mebibyte of names; what comes after it is not kept either */
     ck_assert(kit_same(&cold, &hot));
 }
 END_TEST
