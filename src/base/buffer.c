@@ -45,7 +45,7 @@ void slwi_buffer_append(slwi_buffer *buffer, const void *data, size_t size) {
     if (reserve(buffer, size)) return;
     if (size > 0) memcpy(buffer->data + buffer->size, data, size);
     buffer->size += size;
-    buffer->data[buffer->size] = '\0';
+    buffer->data[buffer->size] = '\0'; // NOLINT(clang-analyzer-core.NullDereference): reserve made room for the NUL
 }
 
 void slwi_buffer_append_text(slwi_buffer *buffer, const char *text) {

@@ -95,7 +95,7 @@ static int temporary_name(const slwi_os *os, char out[TEMPORARY_SIZE]) {
     uint8_t noise[8];
     const int rc = os->random(os, noise, sizeof noise);
     if (rc < 0) return rc;
-    memcpy(out, ".slipway-", 9);
+    memcpy(out, ".slipway-", 9); // NOLINT(bugprone-not-null-terminated-result): the end comes with ".tmp"
     slwi_hex_encode(noise, sizeof noise, out + 9);
     memcpy(out + 25, ".tmp", 5);
     return 0;

@@ -14,7 +14,7 @@ int slwi_window(slw_bytes bytes, uint64_t offset, uint64_t size, slw_bytes *out)
 /* `size` bytes, least significant first. */
 static int load(slw_bytes bytes, uint64_t offset, unsigned size, uint64_t *out) {
     slw_bytes window;
-    if (!slwi_window(bytes, offset, size, &window)) return 0;
+    if (!slwi_window(bytes, offset, size, &window) || window.data == NULL) return 0;
     const uint8_t *data = window.data;
     uint64_t value = 0;
     for (unsigned i = 0; i < size; i++) value |= (uint64_t)data[i] << (8 * i);

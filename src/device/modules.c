@@ -78,8 +78,8 @@ void slwi_device_remember_failure(slw_device *device, const slw_digest *sha256, 
     if (*at != NULL) failure_drop(device, at);
     if (device->failure_count == SLWI_FAILURES_REMEMBERED) {
         at = &device->failures;
-        while ((*at)->next != NULL) at = &(*at)->next;
-        failure_drop(device, at);
+        while (*at != NULL && (*at)->next != NULL) at = &(*at)->next;
+        if (*at != NULL) failure_drop(device, at);
     }
     fresh->next = device->failures;
     device->failures = fresh;

@@ -8,7 +8,7 @@
 #include "memory.h"
 
 #define CACHE_PATH      "/etc/ld.so.cache"
-#define CACHE_BYTES_MAX (64u * 1024u * 1024u)
+#define CACHE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define PRELOAD_PATH    "/etc/ld.so.preload"
 #define SMALL_BYTES_MAX 65536u
 #define MUSL_DIRS       "/lib:/usr/local/lib:/usr/lib"
@@ -122,7 +122,7 @@ static slw_code read_musl_dirs(slwi_closure_work *work, slw_error *err) {
         char *dirs = slwi_arena_copy(&work->gather->arena, text.data, text.size);
         if (dirs == NULL) rc = slwi_fail_memory(err, text.size + 1);
         if (dirs != NULL) {
-            for (char *c = dirs; *c != 0; c++) *c = *c == '\n' ? ':' : *c;
+            for (char *c = dirs; *c != 0; c++) if (*c == '\n') *c = ':';
             size_t end = strlen(dirs);
             while (end > 0 && dirs[end - 1] == ':') dirs[--end] = 0;
             work->musl_dirs = dirs;

@@ -47,8 +47,8 @@ static slw_code report_failures(const slwi_gather *gather, const char *path, slw
     for (const slwi_failure *failure = gather->first_failure; failure != NULL; failure = failure->next) {
         slwi_error_tried(err, failure->reason);
     }
-    return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "TREE_UNREADABLE", "the tree %s has no identity: %s", path,
-                     gather->first_failure->reason);
+    const char *why = gather->first_failure != NULL ? gather->first_failure->reason : "it could not be read";
+    return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "TREE_UNREADABLE", "the tree %s has no identity: %s", path, why);
 }
 
 static slw_code digest_lent(slw_identity *identity, slwi_lent_tree *lent, const char *path, slw_digest *out,
@@ -63,7 +63,7 @@ static slw_code digest_lent(slw_identity *identity, slwi_lent_tree *lent, const 
     slwi_tree_result *result = slwi_alloc(&identity->allocator, sizeof *result);
     if (lent->root == NULL || result == NULL) rc = slwi_fail_memory(err, sizeof *result);
     if (rc == SLW_OK) rc = slwi_tree_digest(&lent->gather, absolute, 1, result, err);
-    if (rc == SLW_OK && result->state == SLWI_TREE_FAILED) rc = report_failures(&lent->gather, absolute, err);
+    if (rc == SLW_OK && result != NULL && result->state == SLWI_TREE_FAILED) rc = report_failures(&lent->gather, absolute, err);
     if (rc == SLW_OK) rc = slwi_input_tree(&identity->allocator, absolute, result, out, err);
     slwi_free(&identity->allocator, result);
     slwi_gather_finish(&lent->gather);
