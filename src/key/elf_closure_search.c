@@ -78,6 +78,7 @@ static int join(char out[SLWI_PATH_BYTES], const char *dir, size_t dir_size, con
     const size_t middle_size = strlen(middle), name_size = strlen(name);
     if (dir_size + middle_size + name_size + 2 > SLWI_PATH_BYTES) return 0;
     memcpy(out, dir, dir_size);
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the name follows */
     memcpy(out + dir_size, middle, middle_size);
     out[dir_size + middle_size] = '/';
     memcpy(out + dir_size + middle_size + 1, name, name_size + 1);

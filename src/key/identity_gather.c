@@ -192,6 +192,7 @@ slw_code slwi_gather_resolve(slwi_gather *gather, const char *path, char resolve
     *error = r < 0 ? -r : 0;
     if (r < 0) return SLW_OK;
     const size_t name_size = strlen(path + part);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): SLW_OK gives a folder */
     if (S_ISLNK(stat->mode) || folder->resolved == NULL || folder->resolved_size + name_size >= SLWI_PATH_BYTES) {
         *error = resolve_fully(os, path, resolved, stat);
         return SLW_OK;

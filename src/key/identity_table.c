@@ -31,6 +31,7 @@ int slwi_table_reserve(slwi_table *table) {
     /* Few to a bucket: what is looked for is mostly new, and each other in its bucket costs a miss of the cache. */
     if (table->count < table->bucket_count / 2) return 1;
     const size_t wanted = table->bucket_count == 0 ? 64 : table->bucket_count * 4;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): they are pointers */
     slwi_named **buckets = slwi_alloc_array(&table->allocator, wanted, sizeof *buckets);
     if (buckets == NULL) return 0;
     for (size_t i = 0; i < wanted; i++) buckets[i] = NULL;

@@ -12,7 +12,7 @@
 
 #define MAGIC             "slipway memo\n\0\0"
 #define VERSION           1u
-#define ANSWERS_BYTES_MAX (16u * 1024u * 1024u)
+#define ANSWERS_BYTES_MAX ((size_t)16 * 1024 * 1024)
 #define LOCK_TRIES        50
 #define LOCK_PAUSE_NS     UINT64_C(4000000)
 
