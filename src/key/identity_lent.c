@@ -63,7 +63,8 @@ static slw_code digest_lent(slw_identity *identity, slwi_lent_tree *lent, const 
     slwi_tree_result *result = slwi_alloc(&identity->allocator, sizeof *result);
     if (lent->root == NULL || result == NULL) rc = slwi_fail_memory(err, sizeof *result);
     if (rc == SLW_OK) rc = slwi_tree_digest(&lent->gather, absolute, 1, result, err);
-    if (rc == SLW_OK && result != NULL && result->state == SLWI_TREE_FAILED) rc = report_failures(&lent->gather, absolute, err);
+    if (rc == SLW_OK && result != NULL && result->state == SLWI_TREE_FAILED)
+        rc = report_failures(&lent->gather, absolute, err);
     if (rc == SLW_OK) rc = slwi_input_tree(&identity->allocator, absolute, result, out, err);
     slwi_free(&identity->allocator, result);
     slwi_gather_finish(&lent->gather);
