@@ -88,6 +88,7 @@ static slw_code list_level(slwi_tree_walk *walk, slwi_tree_level *level) {
     walk->os->closedir(walk->os, &s->dir);
     if (code != SLW_OK) return code;
     level->end = s->name_count;
+    if (level->end == level->next) return SLW_OK; /* empty: there may be no list at all to point into */
     for (size_t i = level->next; i < level->end; i++) s->names[i].name = s->name_bytes.data + s->names[i].at;
     slwi_heap_sort(s->names + level->next, level->end - level->next, sizeof *s->names, compare_names);
     return SLW_OK;
