@@ -60,6 +60,7 @@ static void probe_lock(slw_store *store, int directory) {
     if (fd < 0) return;
     const int r = os->lock(os, fd);
     if (r >= 0) atomic_store(&store->locks, 1);
+    /* NOLINTNEXTLINE(misc-redundant-expression): two names of one number on Linux only */
     if (r == -ENOLCK || r == -EOPNOTSUPP || r == -ENOTSUP || r == -ENOSYS) atomic_store(&store->locks, 0);
     if (r >= 0) (void)os->unlock(os, fd);
     (void)os->close(os, fd);

@@ -177,6 +177,7 @@ static int wait_for_file(const slwi_key_lock *lock, int fd, uint64_t deadline_ns
     for (uint64_t pause = WAIT_FIRST_NS;; pause = pause * 2 < WAIT_LONGEST_NS ? pause * 2 : WAIT_LONGEST_NS) {
         const int r = os->lock(os, fd);
         if (r >= 0) return 1;
+        /* NOLINTNEXTLINE(misc-redundant-expression): two names of one number on Linux only */
         if (r == -ENOLCK || r == -EOPNOTSUPP || r == -ENOTSUP || r == -ENOSYS) return 0;
         if (r != -EWOULDBLOCK && r != -EAGAIN) {
             *code = lock_failure(lock->store, -r, "flock", err);
