@@ -254,6 +254,7 @@ static slw_code walk_all(slwi_tree_walk *walk, int directory) {
 }
 
 slw_code slwi_inventory_read(slwi_scratch *scratch, int directory, const slwi_tree_rules *rules, slwi_inventory *out,
+                             /* NOLINTNEXTLINE(readability-non-const-parameter): the walk writes through it */
                              slwi_image **kept, int *changed, slw_error *err) {
     int ignored = 0;
     slwi_tree_walk walk = {.os = slwi_os_get(),
