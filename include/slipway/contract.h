@@ -10,6 +10,16 @@ SLW_BEGIN_DECLS
 
 #define SLW_CONTRACT_SCHEMA 1u
 
+/* What the bytes are. PTX is compiled by the driver when it is loaded; LTO IR is not loadable by itself. */
+typedef enum slw_image_kind {
+    SLW_IMAGE_UNKNOWN = 0,
+    SLW_IMAGE_HOST = 1, /* a shared object of this processor */
+    SLW_IMAGE_CUBIN = 2,
+    SLW_IMAGE_PTX = 3,
+    SLW_IMAGE_HSACO = 4, /* an amdgcn code object */
+    SLW_IMAGE_LTO_IR = 5
+} slw_image_kind;
+
 typedef enum slw_param_kind {
     SLW_PARAM_UNKNOWN = 0, /* the binary gives only a size */
     SLW_PARAM_POINTER = 1,
@@ -52,7 +62,9 @@ typedef struct slw_kernel_contract {
     const slw_param *params;
     uint32_t param_count;
     uint32_t param_bytes; /* of the whole parameter block; for host the sum of the sizes */
-    uint32_t registers;   /* per thread; 0: not known or none */
+    uint32_t registers;   /* per thread; 0: not known or none. amdgcn: vector registers */
+    uint32_t scalar_registers;       /* amdgcn, per wave; 0: not known or none */
+    uint32_t accumulation_registers; /* amdgcn, per thread, beside `registers`; 0: none */
     uint32_t local_bytes; /* per thread */
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_bytes;  /* what metadata requires at every launch; 0: the shape decides */
@@ -68,6 +80,7 @@ typedef struct slw_kernel_contract {
     slw_grid_unit grid_unit;
     uint32_t ctas;                 /* blocks a program, for SLW_GRID_PROGRAMS_BY_CTAS; else 1 */
     uint32_t cooperative;          /* 1: needs a cooperative launch */
+    uint32_t programmatic_launch;  /* 1: metadata asks for programmatic dependent launch */
     uint32_t warps;                /* as metadata says; 0: not said */
     uint32_t warp_threads;         /* threads of a warp the binary was made for; 0: not said */
     uint64_t global_scratch_bytes; /* per block */
@@ -84,6 +97,8 @@ typedef struct slw_contract {
     const char *backend;                /* "host", "cuda", "hip" */
     const char *target;                 /* "x86_64-linux-gnu", "sm_90a", "gfx942:sramecc+:xnack-"; the full string */
     const char *launch_binary;          /* the payload that is loaded */
+    slw_image_kind kind;                /* of the image the kernels stand in (of a fatbin: the one that was chosen) */
+    const char *isa_version;            /* "9.0" for PTX; NULL for what has none */
     const slw_kernel_contract *kernels; /* sorted by name */
     uint32_t kernel_count;
 } slw_contract;

@@ -47,10 +47,11 @@ typedef struct slw_device_info {
     uint32_t max_cluster_rank; /* 1: no clusters */
     uint32_t cooperative;      /* 1: able */
     uint32_t tensor_memory_columns;
-    uint64_t memory_bytes; /* 0: not known */
+    uint32_t ptx_isa_version; /* the newest PTX its driver compiles, major × 10 + minor; 0: not known or none */
+    uint64_t memory_bytes;    /* 0: not known */
 } slw_device_info;
 #define SLW_DEVICE_INFO_INIT                                                                                           \
-    { sizeof(slw_device_info), "", "", "", 0, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(slw_device_info), "", "", "", 0, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens a device. Failure: `out` untouched. UNSUPPORTED: this build has no such driver. UNAVAILABLE, STUB, NO_DEVICE:
    as their names say, `tried` lists the paths. The host pool's threads start at the first launch, not here. */

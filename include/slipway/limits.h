@@ -20,11 +20,20 @@
 #define SLW_LIMIT_TREE_FILES           262144u     /* files of one identity tree or include root */
 #define SLW_LIMIT_BINARY_BYTES         1073741824u /* a launch binary */
 #define SLW_LIMIT_ELF_SECTIONS         65536u
-#define SLW_LIMIT_KERNELS              4096u     /* of one binary */
+#define SLW_LIMIT_KERNELS              65536u    /* of one binary */
+#define SLW_LIMIT_NAME_BYTES           131072u   /* one name in a GPU binary: mangled names of 70,000 bytes are real */
+#define SLW_LIMIT_NAMES_BYTES          16777216u /* all kernel names of one binary */
+#define SLW_LIMIT_GPU_PARAMETERS       4096u     /* of one kernel of a GPU binary */
+#define SLW_LIMIT_GPU_PARAMETERS_ALL   1048576u  /* of one GPU binary */
+#define SLW_LIMIT_PARAM_BYTES          32764u    /* of one GPU kernel: the most a launch takes */
+#define SLW_LIMIT_IMAGES               4096u     /* of one file: fatbin entries, bundle entries */
+#define SLW_LIMIT_IMAGE_NAME_BYTES     4096u     /* a bundle entry's id */
+#define SLW_LIMIT_MSGPACK_DEPTH        16u
+#define SLW_LIMIT_MSGPACK_ITEMS        4194304u /* of one note */
 #define SLW_LIMIT_PARAMETERS           64u       /* of one host kernel */
 #define SLW_LIMIT_KERNEL_NAME_BYTES    128u      /* of a host kernel, with the NUL */
 #define SLW_LIMIT_PTX_BYTES            67108864u /* one PTX module */
-#define SLW_LIMIT_PTX_KERNELS          4096u     /* of one module, as of any binary */
+#define SLW_LIMIT_PTX_KERNELS          65536u    /* of one module, as of any binary */
 #define SLW_LIMIT_PTX_PARAMETERS       4096u     /* of one kernel */
 #define SLW_LIMIT_PTX_PARAMETERS_ALL   1048576u  /* of one module */
 #define SLW_LIMIT_PTX_PARAMETER_BYTES  1048576u  /* of one kernel; devices take 32,764 */

@@ -6,6 +6,7 @@
  *   where it is kept                   <slipway/store.h>
  *   the four phases and the launch     <slipway/phases.h>
  *   what a launch must know            <slipway/contract.h>
+ *   what is in a binary, would it run  <slipway/inspect.h>
  *   compile on a miss                  <slipway/compile.h>
  *   devices                            <slipway/device.h>
  *   measuring                          <slipway/metrics.h>
@@ -16,6 +17,7 @@
 #define SLIPWAY_SLIPWAY_H
 
 #include <slipway/compile.h>
+#include <slipway/inspect.h>
 #include <slipway/limits.h>
 #include <slipway/metrics.h>
 #include <slipway/phases.h>

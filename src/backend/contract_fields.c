@@ -20,6 +20,7 @@ const slwi_field slwi_param_fields[] = {
 };
 
 const slwi_field slwi_kernel_fields[] = {
+    KERNEL(accumulation_registers, SLWI_FIELD_U32),
     KERNEL(cluster, SLWI_FIELD_TRIPLE),
     KERNEL(cluster_required, SLWI_FIELD_FLAG),
     KERNEL(cooperative, SLWI_FIELD_FLAG),
@@ -40,9 +41,11 @@ const slwi_field slwi_kernel_fields[] = {
     KERNEL(params, SLWI_FIELD_LIST),
     KERNEL(profile_scratch_alignment_bytes, SLWI_FIELD_U32),
     KERNEL(profile_scratch_bytes, SLWI_FIELD_U64),
+    KERNEL(programmatic_launch, SLWI_FIELD_FLAG),
     KERNEL(registers, SLWI_FIELD_U32),
     KERNEL(required_threads, SLWI_FIELD_TRIPLE),
     KERNEL(reserved_shared_bytes, SLWI_FIELD_U32),
+    KERNEL(scalar_registers, SLWI_FIELD_U32),
     KERNEL(static_shared_bytes, SLWI_FIELD_U32),
     KERNEL(tensor_memory_columns, SLWI_FIELD_U32),
     KERNEL(warp_threads, SLWI_FIELD_U32),
@@ -52,7 +55,9 @@ const slwi_field slwi_kernel_fields[] = {
 
 const slwi_field slwi_contract_fields[] = {
     CONTRACT(backend, SLWI_FIELD_TEXT),
+    CONTRACT(isa_version, SLWI_FIELD_NAME),
     CONTRACT(kernels, SLWI_FIELD_LIST),
+    CONTRACT(kind, SLWI_FIELD_IMAGE),
     CONTRACT(launch_binary, SLWI_FIELD_TEXT),
     CONTRACT(reader_revision, SLWI_FIELD_U32),
     CONTRACT(schema, SLWI_FIELD_U32),
@@ -64,6 +69,7 @@ const char *const slwi_needs_names[SLWI_NEEDS_COUNT] = {"printf", "device_malloc
 
 static const char *const unit_names[] = {"blocks", "clusters", "programs_by_ctas", NULL};
 static const char *const kind_names[] = {"unknown", "pointer", "signed", "unsigned", "float", "struct", NULL};
+static const char *const image_names[] = {"unknown", "host", "cubin", "ptx", "hsaco", "lto_ir", NULL};
 static const char *const role_names[] = {"caller", "global_scratch", "profile_scratch", "hidden", NULL};
 
 static const char *const *names_of(slwi_field_kind kind) {
@@ -74,6 +80,8 @@ static const char *const *names_of(slwi_field_kind kind) {
         return kind_names;
     case SLWI_FIELD_ROLE:
         return role_names;
+    case SLWI_FIELD_IMAGE:
+        return image_names;
     default:
         return NULL;
     }

@@ -3,6 +3,7 @@
 #define SLWI_CONTRACT_FIELDS_H
 
 #include <slipway/contract.h>
+#include <slipway/limits.h>
 
 typedef enum slwi_field_kind {
     SLWI_FIELD_TEXT, /* const char *; never NULL */
@@ -14,6 +15,7 @@ typedef enum slwi_field_kind {
     SLWI_FIELD_UNIT,   /* slw_grid_unit */
     SLWI_FIELD_KIND,   /* slw_param_kind */
     SLWI_FIELD_ROLE,   /* slw_param_role */
+    SLWI_FIELD_IMAGE,  /* slw_image_kind */
     SLWI_FIELD_NEEDS,  /* bits; an array of names */
     SLWI_FIELD_LIST    /* the parameters of a kernel, the kernels of a contract */
 } slwi_field_kind;
@@ -38,7 +40,7 @@ extern const char *const slwi_needs_names[SLWI_NEEDS_COUNT]; /* bit 0, 1, 2 */
 /* More parameters than any device's parameter block has room for, by a wide margin. */
 #define SLWI_CONTRACT_PARAMETERS_MAX 4096u
 /* The longest text of a contract: a mangled name is the longest there is. */
-#define SLWI_CONTRACT_TEXT_MAX 4096u
+#define SLWI_CONTRACT_TEXT_MAX SLW_LIMIT_NAME_BYTES
 
 /* A copy in one block of memory: the struct, the kernels, their parameters and all text. */
 slw_code slwi_contract_copy(const slw_allocator *allocator, const slw_contract *from, slw_contract **out,

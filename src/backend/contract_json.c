@@ -54,6 +54,7 @@ static void write_value(slwi_json_writer *writer, const void *at, slwi_field_kin
     case SLWI_FIELD_UNIT:
     case SLWI_FIELD_KIND:
     case SLWI_FIELD_ROLE:
+    case SLWI_FIELD_IMAGE:
         slwi_json_put_text(writer, slwi_enum_name(kind, u32_at(at)));
         return;
     case SLWI_FIELD_NEEDS:

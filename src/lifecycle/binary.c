@@ -36,7 +36,7 @@ static slw_code try_file(search *at, const slw_file *file, slwi_found_binary *ou
     const slw_bytes bytes = {slwi_image_data(image), slwi_image_size(image)};
     const slw_backend_vtable *reader = reader_of(at, bytes);
     slw_contract *contract = NULL;
-    if (reader != NULL) rc = reader->read_contract(at->allocator, bytes, file->path.data, &contract, err);
+    if (reader != NULL) rc = reader->read_contract(at->allocator, bytes, file->path.data, NULL, &contract, err);
     if (rc != SLW_OK || contract == NULL) {
         slwi_release(image);
         return rc;

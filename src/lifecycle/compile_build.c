@@ -119,7 +119,7 @@ static slw_code write_document(slwi_request *request, const slw_build_context *b
     slw_code rc = read_output(request, build->directory, backend->launch_binary, &binary, err);
     if (rc == SLW_OK)
         rc = backend->read_contract(&compiler->allocator, (slw_bytes){binary.data, binary.size}, backend->launch_binary,
-                                    &contract, err);
+                                    NULL, &contract, err);
     if (rc == SLW_OK) {
         const slwi_entry_document document = {
             .name = request->name,

@@ -34,7 +34,7 @@ static slw_code derive_anew(slwi_core *core, const slw_backend_vtable *reader, s
     slw_code rc = slwi_core_image(core, core->launch_index, &image, err);
     if (rc == SLW_OK)
         rc = reader->read_contract(&core->allocator, slwi_image_bytes(image), core->box->contract->launch_binary,
-                                   &contract, err);
+                                   core->box->contract->target, &contract, err);
     if (rc != SLW_OK) return rc;
     rc = slwi_contract_box_create(&core->allocator, contract, reader, &box, err);
     if (rc != SLW_OK) {
@@ -206,7 +206,7 @@ static slw_code fill_direct(slwi_core *core, slw_bytes binary, const char *name,
                          "no backend of this build knows such a binary");
     }
     slw_contract *contract = NULL;
-    slw_code code = reader->read_contract(&core->allocator, slwi_image_bytes(image), name, &contract, err);
+    slw_code code = reader->read_contract(&core->allocator, slwi_image_bytes(image), name, NULL, &contract, err);
     if (code != SLW_OK) return code;
     code = slwi_contract_box_create(&core->allocator, contract, reader, &core->box, err);
     if (code != SLW_OK) reader->release_contract(&core->allocator, &contract);

@@ -76,7 +76,8 @@ slw_code slwi_core_check_binary(slwi_core *core, slwi_image **out, slw_error *er
     /* A reader that is not built in cannot be asked; its contract was written by the compile() that used it. */
     if (reader == NULL || atomic_load_explicit(&core->launch_read, memory_order_acquire)) return SLW_OK;
     slw_contract *derived = NULL;
-    rc = reader->read_contract(&core->allocator, slwi_image_bytes(image), stored->launch_binary, &derived, err);
+    rc = reader->read_contract(&core->allocator, slwi_image_bytes(image), stored->launch_binary, stored->target,
+                               &derived, err);
     if (rc != SLW_OK) return rc;
     rc = slwi_contract_compare(stored, derived, err);
     reader->release_contract(&core->allocator, &derived);

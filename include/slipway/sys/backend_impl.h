@@ -80,9 +80,11 @@ typedef struct slw_backend_vtable {
 
     /* Is this a binary of mine? By content. */
     int (*recognises)(slw_bytes binary);
-    /* Reads the contract of a binary. Pure; fuzzed. Release with release_contract of the same vtable. */
-    slw_code (*read_contract)(const slw_allocator *allocator, slw_bytes binary, const char *name, slw_contract **out,
-                              slw_error *err);
+    /* Reads the contract of a binary. Pure; fuzzed. Release with release_contract of the same vtable. `target`: the
+       device's, which chooses among several images (a fatbin, a bundle); NULL: the only one, else UNSUPPORTED_INPUT
+       with AMBIGUOUS and the targets in `tried`. */
+    slw_code (*read_contract)(const slw_allocator *allocator, slw_bytes binary, const char *name, const char *target,
+                              slw_contract **out, slw_error *err);
     void (*release_contract)(const slw_allocator *allocator, slw_contract **contract);
 } slw_backend_vtable;
 

@@ -28,6 +28,13 @@ static const char *job_target(const void *job) {
     return slwi_host_target();
 }
 
+/* A shared object is one image: there is nothing to choose. */
+static slw_code read_contract(const slw_allocator *allocator, slw_bytes binary, const char *name, const char *target,
+                              slw_contract **out, slw_error *err) {
+    (void)target;
+    return slwi_host_read_contract(allocator, binary, name, out, err);
+}
+
 const slw_backend_vtable slwi_host_backend = {
     .size = sizeof(slw_backend_vtable),
     .abi = SLW_BACKEND_ABI,
@@ -48,6 +55,6 @@ const slw_backend_vtable slwi_host_backend = {
     .job_run = slwi_host_job_run,
     .job_confirm = slwi_host_job_confirm,
     .recognises = slwi_host_recognises,
-    .read_contract = slwi_host_read_contract,
+    .read_contract = read_contract,
     .release_contract = slwi_contract_free,
 };

@@ -266,6 +266,7 @@ static slw_code read_kernels(reader *r, const slw_allocator *allocator, slw_cont
     draft.schema = SLW_CONTRACT_SCHEMA;
     draft.reader_revision = SLWI_HOST_READER_REVISION;
     draft.backend = "host";
+    draft.kind = SLW_IMAGE_HOST;
     draft.target = slwi_host_target();
     /* The bytes that were read are the ones to load, whatever they are called. */
     draft.launch_binary = r->elf->name != NULL && r->elf->name[0] != '\0' ? r->elf->name : SLWI_HOST_LAUNCH_BINARY;

@@ -49,7 +49,7 @@ START_TEST(stages_leave_two_files) {
     slw_bytes binary = {bytes, size};
     ck_assert_ptr_eq(slwi_backend_recognise(binary), &slwi_host_backend);
     slw_contract *contract = NULL;
-    slt_ok(slwi_host_backend.read_contract(NULL, binary, "kernel.so", &contract, &err), &err);
+    slt_ok(slwi_host_backend.read_contract(NULL, binary, "kernel.so", NULL, &contract, &err), &err);
     ck_assert_uint_eq(contract->kernel_count, 2);
     ck_assert_ptr_null(slw_contract_find(contract, NULL));
     const slw_kernel_contract *kernel = slw_contract_find(contract, "scale");

@@ -103,7 +103,7 @@ static slw_contract *host_contract(const char *name) {
     const slw_backend_vtable *host = slwi_backend_find("host");
     const slw_allocator libc = SLW_ALLOCATOR_INIT;
     slw_contract *contract = NULL;
-    slt_ok(host->read_contract(&libc, image->image.bytes, name, &contract, &world.err), &world.err);
+    slt_ok(host->read_contract(&libc, image->image.bytes, name, NULL, &contract, &world.err), &world.err);
     return contract;
 }
 
