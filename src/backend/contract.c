@@ -42,7 +42,8 @@ typedef struct layout {
 static layout layout_of(const slw_contract *contract) {
     layout at;
     size_t params = 0;
-    size_t text = text_size(contract->backend) + text_size(contract->target) + text_size(contract->launch_binary);
+    size_t text = text_size(contract->backend) + text_size(contract->target) + text_size(contract->launch_binary) +
+                  text_size(contract->isa_version);
     for (uint32_t i = 0; i < contract->kernel_count; i++) {
         const slw_kernel_contract *kernel = &contract->kernels[i];
         params += kernel->param_count;
@@ -84,6 +85,7 @@ slw_code slwi_contract_copy(const slw_allocator *allocator, const slw_contract *
     copy->backend = put_text(&text, from->backend);
     copy->target = put_text(&text, from->target);
     copy->launch_binary = put_text(&text, from->launch_binary);
+    copy->isa_version = put_text(&text, from->isa_version);
     copy->kernels = kernels;
     for (uint32_t i = 0; i < from->kernel_count; i++) {
         const slw_kernel_contract *kernel = &from->kernels[i];
