@@ -31,6 +31,9 @@ pub const files: []const []const u8 = &.{
     "sha256_sodium.c",
     "sha256_x86.c",
     "spec.c",
+    "target.c",
+    "target_cuda.c",
+    "target_hip.c",
     "tree.c",
     "tree_list.c",
 };
