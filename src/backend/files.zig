@@ -1,6 +1,7 @@
 pub const files: []const []const u8 = &.{
     "backends.c",
     "contract.c",
+    "contract_build.c",
     "contract_fields.c",
     "contract_json.c",
     "elf_view.c",
