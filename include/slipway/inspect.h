@@ -53,9 +53,13 @@ typedef struct slw_inspect_options {
     { sizeof(slw_inspect_options), SLW_ALLOCATOR_INIT, NULL }
 
 /* Reads every image of the file. Nothing of `file` is kept. An image that is refused does not fail the call: its own
-   `error` says what and where. Fails, with *out untouched: USAGE; UNSUPPORTED_INPUT (NOT_RECOGNISED: none of these
-   formats; COMPRESSED_BUNDLE, by name, with a hint how to unpack it); INVALID_BINARY where the container itself is bad;
-   LIMIT; NO_MEMORY. `options` NULL: the defaults. Cost: linear in the file. Threads: any. */
+   `error` says what and where; so a PTX, cubin, hsaco or host file, which is one image, never fails for what stands in
+   it. Offsets of errors are of the file, lines of the PTX text. A bundle's empty host entries are no images; LLVM
+   bitcode in one is LTO_IR. In a file of a processor every section that begins as a fatbin or a bundle is read, whatever
+   its name. What nothing recognises is PTX where `name` ends in ".ptx".
+   Fails, with *out untouched: USAGE; UNSUPPORTED_INPUT (NOT_RECOGNISED: none of these formats; COMPRESSED_BUNDLE, by
+   name, with a hint how to unpack it); INVALID_BINARY where the container itself is bad (OVERLAP: images that lie over
+   one another); LIMIT; NO_MEMORY. `options` NULL: the defaults. Cost: linear in the file. Threads: any. */
 SLW_API SLW_MUST_CHECK slw_code slw_inspect(const slw_inspect_options *options, slw_bytes file, slw_inspection **out,
                                             slw_error *err);
 /* Frees it and everything handed out of it. Accepts a pointer to NULL. */
@@ -104,11 +108,17 @@ typedef struct slw_disassemble_options {
 #define SLW_DISASSEMBLE_OPTIONS_INIT                                                                                   \
     { sizeof(slw_disassemble_options), SLW_ALLOCATOR_INIT, NULL, NULL, NULL, 0, NULL }
 
-/* `text` is the caller's; release it with slw_text_release. Fails, with *text untouched: TOOL_MISSING (`tried`, and a hint how to get it); UNSUPPORTED_INPUT for an image no tool reads (PTX, host,
-   LTO IR, several images); COMPILE_FAILED (TOOL_FAILED) with the tool's words in diagnostics; TIMEOUT; CANCELLED;
-   STORAGE; NO_MEMORY. Cost: a process. */
+/* `text` is the caller's; release it with slw_text_release. Fails, with *text untouched: USAGE; TOOL_MISSING (`tried`,
+   and a hint how to get it); UNSUPPORTED_INPUT for an image no tool reads (PTX, host, LTO IR, several images);
+   COMPILE_FAILED (TOOL_FAILED) with the tool's words in diagnostics; TIMEOUT; CANCELLED; STORAGE; LIMIT
+   (SLW_LIMIT_DISASSEMBLY_BYTES); NO_MEMORY. Cost: a process. Threads: any. */
 SLW_API SLW_MUST_CHECK slw_code slw_disassemble(const slw_disassemble_options *options, slw_bytes image, slw_text *text,
                                                 slw_error *err);
+
+/* Which tool slw_disassemble would run for an image of that kind (CUBIN, HSACO); no process is started. TOOL_MISSING,
+   UNSUPPORTED_INPUT, NO_MEMORY; `path` is untouched then. */
+SLW_API SLW_MUST_CHECK slw_code slw_disassembler_find(const slw_disassemble_options *options, slw_image_kind kind,
+                                                      slw_text *path, slw_error *err);
 
 SLW_END_DECLS
 #endif

@@ -29,16 +29,17 @@
 #define SLW_LIMIT_IMAGES               4096u     /* of one file: fatbin entries, bundle entries */
 #define SLW_LIMIT_IMAGE_NAME_BYTES     4096u     /* a bundle entry's id */
 #define SLW_LIMIT_MSGPACK_DEPTH        16u
-#define SLW_LIMIT_MSGPACK_ITEMS        4194304u /* of one note */
-#define SLW_LIMIT_PARAMETERS           64u       /* of one host kernel */
-#define SLW_LIMIT_KERNEL_NAME_BYTES    128u      /* of a host kernel, with the NUL */
-#define SLW_LIMIT_PTX_BYTES            67108864u /* one PTX module */
-#define SLW_LIMIT_PTX_KERNELS          65536u    /* of one module, as of any binary */
-#define SLW_LIMIT_PTX_PARAMETERS       4096u     /* of one kernel */
-#define SLW_LIMIT_PTX_PARAMETERS_ALL   1048576u  /* of one module */
-#define SLW_LIMIT_PTX_PARAMETER_BYTES  1048576u  /* of one kernel; devices take 32,764 */
-#define SLW_LIMIT_PTX_DEPTH            65536u    /* braces inside one another */
-#define SLW_LIMIT_DIAGNOSTICS_BYTES    1048576u  /* of a child's output kept */
+#define SLW_LIMIT_MSGPACK_ITEMS        4194304u   /* of one note */
+#define SLW_LIMIT_PARAMETERS           64u        /* of one host kernel */
+#define SLW_LIMIT_KERNEL_NAME_BYTES    128u       /* of a host kernel, with the NUL */
+#define SLW_LIMIT_PTX_BYTES            67108864u  /* one PTX module */
+#define SLW_LIMIT_PTX_KERNELS          65536u     /* of one module, as of any binary */
+#define SLW_LIMIT_PTX_PARAMETERS       4096u      /* of one kernel */
+#define SLW_LIMIT_PTX_PARAMETERS_ALL   1048576u   /* of one module */
+#define SLW_LIMIT_PTX_PARAMETER_BYTES  1048576u   /* of one kernel; devices take 32,764 */
+#define SLW_LIMIT_PTX_DEPTH            65536u     /* braces inside one another */
+#define SLW_LIMIT_DIAGNOSTICS_BYTES    1048576u   /* of a child's output kept */
+#define SLW_LIMIT_DISASSEMBLY_BYTES    268435456u /* of a disassembler's text */
 #define SLW_LIMIT_SYMLINKS             40u
 #define SLW_LIMIT_HELD_LOCKS           256u /* locks and other fork-closed descriptors at one time, per process */
 
