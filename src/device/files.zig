@@ -1,6 +1,7 @@
 pub const files: []const []const u8 = &.{
     "device.c",
     "drivers.c",
+    "known_devices.c",
     "modules.c",
     "transfer.c",
     "host/host_driver.c",

@@ -17,5 +17,6 @@ pub const files: []const []const u8 = &.{
     "phase.c",
     "preflight.c",
     "preflight_grid.c",
+    "preflight_public.c",
     "target.c",
 };

@@ -46,6 +46,19 @@ static uint64_t limit_of(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
+/* The block that every launch must have, as the binary says it, or as Triton's metadata does: warps, all in x. 0: any. */
+static int required_block(const slw_kernel_contract *kernel, uint32_t block[3]) {
+    if (!all_zero(kernel->required_threads)) {
+        memcpy(block, kernel->required_threads, sizeof kernel->required_threads);
+        return 1;
+    }
+    if (kernel->warps == 0 || kernel->warp_threads == 0) return 0;
+    const uint64_t threads = (uint64_t)kernel->warps * kernel->warp_threads;
+    block[0] = threads > UINT32_MAX ? UINT32_MAX : (uint32_t)threads;
+    block[1] = block[2] = 1;
+    return 1;
+}
+
 slw_code slwi_preflight_resolve(const slw_kernel_contract *kernel, const slw_launch_shape *shape, slwi_shape *out,
                                 slw_error *err) {
     slwi_shape resolved = {
@@ -54,19 +67,8 @@ slw_code slwi_preflight_resolve(const slw_kernel_contract *kernel, const slw_lau
         shape->shared_bytes,
         shape->cooperative != 0 || kernel->cooperative != 0,
     };
-    if (all_zero(resolved.block)) {
-        uint64_t threads = 0;
-        if (!all_zero(kernel->required_threads)) {
-            memcpy(resolved.block, kernel->required_threads, sizeof resolved.block);
-        } else if (kernel->warps != 0 && kernel->warp_threads != 0) {
-            threads = (uint64_t)kernel->warps * kernel->warp_threads;
-            resolved.block[0] = threads > UINT32_MAX ? UINT32_MAX : (uint32_t)threads;
-            resolved.block[1] = 1;
-            resolved.block[2] = 1;
-        } else {
-            return invalid(err, kernel, NULL, "ZERO", "the block is 0, and the binary does not say which it wants");
-        }
-    }
+    if (all_zero(resolved.block) && !required_block(kernel, resolved.block))
+        return invalid(err, kernel, NULL, "ZERO", "the block is 0, and the binary does not say which it wants");
     if (any_zero(resolved.block)) return invalid(err, kernel, NULL, "ZERO", "a dimension of the block is 0");
     if (all_zero(resolved.cluster))
         memcpy(resolved.cluster, kernel->cluster, sizeof resolved.cluster);
@@ -92,7 +94,8 @@ static slw_code check_block(const slw_kernel_contract *kernel, const slw_device_
     const uint64_t threads = product3(block);
     const uint64_t limit = limit_of(info->max_threads, kernel->max_threads);
     if (limit != 0 && threads > limit) return over(err, kernel, info, "threads per block", threads, limit, "threads");
-    if (!all_zero(kernel->required_threads) && !same3(block, kernel->required_threads))
+    uint32_t required[3];
+    if (required_block(kernel, required) && !same3(block, required))
         return invalid(err, kernel, info->name, "BAD_BLOCK", "the binary requires another block");
     return SLW_OK;
 }
@@ -109,15 +112,31 @@ static slw_code check_shared(const slw_kernel_contract *kernel, const slw_device
     return SLW_OK;
 }
 
+/* More per thread than that no NVIDIA device has (cuda_occupancy.h; the guide and ptxas stop at 255). */
+#define MAX_REGISTERS_PER_THREAD 256u
+
+/* AMD's vector registers belong to a lane of a SIMD unit, in steps, kinds and numbers of each generation. A code object
+   says how many threads it may be launched with (max_flat_workgroup_size, our max_threads), and the compiler has
+   spilled until that many fit; so there is nothing left to refuse, and NVIDIA's rule would refuse what runs. */
+static int registers_are_nvidias(const slw_device_info *info) {
+    return strcmp(info->kind, "hip") != 0;
+}
+
 /* Pitfall 36. Registers are given to a warp in steps of 8 a thread, and a warp lives in one of four equal parts of
    the file. */
 static slw_code check_registers(const slw_kernel_contract *kernel, const slw_device_info *info, const uint32_t block[3],
                                 slw_error *err) {
     const uint64_t file = limit_of(info->registers_per_multiprocessor, info->registers_per_block);
-    if (file == 0 || kernel->registers == 0 || info->warp_threads == 0) return SLW_OK;
+    if (file == 0 || kernel->registers == 0 || info->warp_threads == 0 || !registers_are_nvidias(info)) return SLW_OK;
+    if (kernel->registers > MAX_REGISTERS_PER_THREAD)
+        return over(err, kernel, info, "registers per thread", kernel->registers, MAX_REGISTERS_PER_THREAD,
+                    "registers");
     const uint64_t warp = ((uint64_t)kernel->registers + 7) / 8 * 8 * info->warp_threads;
-    const uint64_t warps = (product3(block) + info->warp_threads - 1) / info->warp_threads; /* threads were checked */
-    const uint64_t needed = (warps + 3) / 4 * warp * 4;
+    /* Threads were checked, against no limit where the device has none. */
+    const uint64_t threads = product3(block);
+    const uint64_t warps = threads / info->warp_threads + (threads % info->warp_threads != 0);
+    uint64_t needed = 0;
+    if (slwi_mul_u64(warps / 4 + (warps % 4 != 0), warp * 4, &needed)) needed = UINT64_MAX;
     if (needed > file) return over(err, kernel, info, "registers", needed, file, "registers");
     return SLW_OK;
 }
@@ -168,11 +187,19 @@ int slwi_preflight_differs(const slw_kernel_contract *kernel, const slw_function
            other_figure(kernel->static_shared_bytes, attributes->static_shared_bytes);
 }
 
-/* The least a kernel asks for in any shape: its required block or one warp, its static and required dynamic memory.
-   */
-static slw_code check_least(const slw_kernel_contract *kernel, const slw_device_info *info, slw_error *err) {
+/* One warp, or as much of one as the kernel's own limits allow: registers are given to whole warps anyway. */
+static void least_block(const slw_kernel_contract *kernel, const slw_device_info *info, uint32_t block[3]) {
+    if (required_block(kernel, block)) return;
+    uint64_t threads = info->warp_threads != 0 ? info->warp_threads : 1;
+    threads = limit_of(threads, kernel->max_threads);
+    threads = limit_of(threads, kernel->max_block[0]);
+    block[0] = (uint32_t)limit_of(threads, info->max_threads);
+    block[1] = block[2] = 1;
+}
+
+slw_code slwi_preflight_least(const slw_kernel_contract *kernel, const slw_device_info *info, slw_error *err) {
     slwi_shape least = {{1, 1, 1}, {0, 0, 0}, kernel->dynamic_shared_bytes, kernel->cooperative};
-    if (!all_zero(kernel->required_threads)) memcpy(least.block, kernel->required_threads, sizeof least.block);
+    least_block(kernel, info, least.block);
     if (kernel->cluster_required) memcpy(least.cluster, kernel->cluster, sizeof least.cluster);
     return slwi_preflight_shape(kernel, info, &least, err);
 }
@@ -184,9 +211,9 @@ slw_code slwi_preflight_load(const slw_contract *contract, const slw_device_info
        refuses the others by name. Without any, the first one's reason is told. */
     slw_code first = SLW_OK;
     for (uint32_t i = 0; i < contract->kernel_count; i++) {
-        rc = check_least(&contract->kernels[i], info, NULL);
+        rc = slwi_preflight_least(&contract->kernels[i], info, NULL);
         if (rc == SLW_OK) return SLW_OK;
         if (first == SLW_OK) first = rc;
     }
-    return first == SLW_OK ? SLW_OK : check_least(&contract->kernels[0], info, err);
+    return first == SLW_OK ? SLW_OK : slwi_preflight_least(&contract->kernels[0], info, err);
 }

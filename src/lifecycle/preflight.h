@@ -8,9 +8,13 @@
 
 #include "phase.h"
 
-/* Was it built for this device? TARGET_MISMATCH with what was built (subject) and what the device runs (in the
-   message). */
+/* Was it built for this device? TARGET_MISMATCH with what was built (subject), the reason as target.h lists them, and
+   what the device runs (in the message). */
 slw_code slwi_preflight_target(const slw_contract *contract, const slw_device_info *info, slw_error *err);
+
+/* The least a kernel asks for in any shape: its required block or one warp, its static and required dynamic memory, the
+   cluster the binary fixes. */
+slw_code slwi_preflight_least(const slw_kernel_contract *kernel, const slw_device_info *info, slw_error *err);
 
 /* Before a load: the target, and that at least one kernel could be launched in some shape. */
 slw_code slwi_preflight_load(const slw_contract *contract, const slw_device_info *info, slw_error *err);

@@ -26,6 +26,22 @@ static uint64_t blocks_of_step(const slw_kernel_contract *kernel, const slwi_sha
     return 1;
 }
 
+/* HIP counts a grid in threads, in 32 bits a dimension (the dispatch packet's fields). */
+static slw_code check_items(const slw_kernel_contract *kernel, const slw_device_info *info, const slwi_shape *shape,
+                            const uint32_t blocks[3], slw_error *err) {
+    static const char *const names[3] = {"grid x in threads", "grid y in threads", "grid z in threads"};
+    if (strcmp(info->kind, "hip") != 0) return SLW_OK;
+    for (int i = 0; i < 3; i++) {
+        const uint64_t items = (uint64_t)blocks[i] * shape->block[i];
+        if (items <= UINT32_MAX) continue;
+        slwi_error_amount(err, names[i], items, UINT32_MAX, "threads");
+        slwi_error_kernel(err, kernel->name, info->name);
+        return slwi_fail(err, SLW_E_OUT_OF_RESOURCES, NULL, "%.128s: %s is %llu; %.64s allows %lu", kernel->name,
+                         names[i], (unsigned long long)items, info->name, (unsigned long)UINT32_MAX);
+    }
+    return SLW_OK;
+}
+
 slw_code slwi_preflight_grid(const slw_kernel_contract *kernel, const slw_device_info *info, const slwi_shape *shape,
                              const uint32_t extent[3], uint32_t blocks[3], slw_error *err) {
     static const char *const names[3] = {"grid x", "grid y", "grid z"};
@@ -39,6 +55,8 @@ slw_code slwi_preflight_grid(const slw_kernel_contract *kernel, const slw_device
         if (shape->cluster[i] != 0 && converted[i] % shape->cluster[i] != 0)
             return bad_grid(err, kernel, info, "BAD_CLUSTER", "the grid is not divisible by the cluster");
     }
+    const slw_code rc = check_items(kernel, info, shape, converted, err);
+    if (rc != SLW_OK) return rc;
     memcpy(blocks, converted, sizeof converted);
     return SLW_OK;
 }

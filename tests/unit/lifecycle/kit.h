@@ -96,7 +96,13 @@ static const slw_kernel_contract kit_kernels[4] = {
      .static_shared_bytes = 1024},
 };
 static const slw_contract kit_contract KIT_UNUSED = {
-    SLW_CONTRACT_SCHEMA, 1, "null", "null", KIT_BINARY, kit_kernels, 4,
+    .schema = SLW_CONTRACT_SCHEMA,
+    .reader_revision = 1,
+    .backend = "null",
+    .target = "null",
+    .launch_binary = KIT_BINARY,
+    .kernels = kit_kernels,
+    .kernel_count = 4,
 };
 
 /* ---- the entry

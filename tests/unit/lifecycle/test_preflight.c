@@ -240,7 +240,8 @@ END_TEST
 
 START_TEST(one_kernel_that_fits_is_enough) {
     slw_kernel_contract kernels[2] = {{.name = "big", .static_shared_bytes = 300000}, {.name = "small"}};
-    const slw_contract contract = {1, 1, "null", "null", "k", kernels, 2};
+    const slw_contract contract = {
+        .backend = "null", .target = "null", .launch_binary = "k", .kernels = kernels, .kernel_count = 2};
     ck_assert_int_eq(slwi_preflight_load(&contract, &gpu, &err), SLW_OK);
     kernels[1].required_threads[0] = kernels[1].required_threads[1] = 1024;
     kernels[1].required_threads[2] = 1;
@@ -286,7 +287,7 @@ static const target_row targets[] = {
 
 START_TEST(target_table) {
     const target_row *row = &targets[_i];
-    const slw_contract contract = {1, 1, row->kind, row->built, "k", NULL, 0};
+    const slw_contract contract = {.backend = row->kind, .target = row->built, .launch_binary = "k"};
     (void)snprintf(gpu.kind, sizeof gpu.kind, "%s", row->kind);
     (void)snprintf(gpu.target, sizeof gpu.target, "%s", row->device);
     const slw_code rc = slwi_preflight_target(&contract, &gpu, &err);
@@ -299,7 +300,7 @@ START_TEST(target_table) {
 END_TEST
 
 START_TEST(another_backend_is_another_target) {
-    const slw_contract contract = {1, 1, "cuda", "null", "k", NULL, 0};
+    const slw_contract contract = {.backend = "cuda", .target = "null", .launch_binary = "k"};
     ck_assert_int_eq(slwi_preflight_target(&contract, &gpu, &err), SLW_E_TARGET_MISMATCH);
 }
 END_TEST
