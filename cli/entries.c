@@ -122,6 +122,7 @@ static slw_code list_slot(void *context, const slw_slot_info *slot) {
                slot->status != SLW_OK ? "  " : "", slot->status != SLW_OK ? slot_status(slot->status) : "");
     }
     l->shown++;
+    if (slot->status == SLW_E_STORAGE) l->storage_errors++;
     json_object_put(document);
     return SLW_OK;
 }
@@ -167,7 +168,8 @@ int verb_ls(const cli_options *options, slw_error *err) {
     if (!options->json)
         printf("%-16s  %-9s %-11s %10s  %5s  %-8s %-20s %s\n", "key", "state", "kind", "bytes", "files", "backend",
                "target", "name");
-    return visit(options, 0, list_slot, &l, finish_ls, err);
+    const int status = visit(options, 0, list_slot, &l, finish_ls, err);
+    return status == 0 && l.storage_errors > 0 ? slw_code_exit_status(SLW_E_STORAGE) : status;
 }
 
 static slw_code verify_slot(void *context, const slw_slot_info *slot) {

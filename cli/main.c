@@ -74,6 +74,13 @@ static int dispatch(const cli_options *options, slw_error *err) {
     return cli_fail(options, err);
 }
 
+/* What was printed has to have arrived: a full disk is a failure, not a shorter table. */
+static int printed(int status) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    fprintf(stderr, "slipway: STORAGE: standard output could not be written\n");
+    return status == 0 ? slw_code_exit_status(SLW_E_STORAGE) : status;
+}
+
 int main(int argc, char **argv) {
     /* A file-size limit is then an error like any other, and a private build is not lost to it. */
     (void)signal(SIGXFSZ, SIG_IGN);
@@ -89,17 +96,17 @@ int main(int argc, char **argv) {
             printf("{\"version\":\"%s\"}\n", slw_version());
         else
             printf("slipway %s\n", slw_version());
-        return 0;
+        return printed(0);
     }
     if (options.help) {
         cli_help(options.json ? stderr : stdout);
         if (options.json) printf("{}\n");
-        return 0;
+        return printed(0);
     }
     if (options.verb == NULL) {
         (void)cli_usage(&err, "NO_VERB", "no verb given");
         if (!options.json) cli_help(stderr);
         return cli_fail(&options, &err);
     }
-    return dispatch(&options, &err);
+    return printed(dispatch(&options, &err));
 }

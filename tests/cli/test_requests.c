@@ -260,6 +260,22 @@ START_TEST(ls_of_a_damaged_slot) {
 END_TEST
 
 /* Whatever becomes of it, get answers with its own document. */
+/* Nothing that could not be read or written passes for a success. */
+START_TEST(ls_says_what_it_could_not_do) {
+    if (access("/dev/full", F_OK) == 0) {
+        command_result r = command_run(scratch, "ls --cache %s/absent >/dev/full 2>&1; s=$?; (exit $s)", scratch);
+        ck_assert_msg(r.status == 4, "%d %s", r.status, r.err);
+        command_free(&r);
+    }
+    slt_become_nobody(scratch);
+    slt_shell("chmod 000 %s/%s/artifact_manifest.json", store, SLOT);
+    command_result r = command_run(scratch, "ls --domain pypto.identity --cache %s", store);
+    ck_assert_msg(r.status == 4, "%d %s %s", r.status, r.out, r.err);
+    ck_assert_ptr_nonnull(strstr(r.out, "STORAGE_ERROR"));
+    command_free(&r);
+}
+END_TEST
+
 START_TEST(get_of_a_miss_and_of_damage) {
     const char *dest = slt_path(scratch, "dest", NULL);
     write_request(OTHER_SOURCE, FIXTURE_FILES, "");
@@ -415,6 +431,7 @@ int main(int argc, char **argv) {
     tcase_add_test(tc, digest_of_a_record);
     tcase_add_test(tc, verify_and_ls);
     tcase_add_test(tc, ls_of_a_damaged_slot);
+    tcase_add_test(tc, ls_says_what_it_could_not_do);
     tcase_add_test(tc, get_of_a_miss_and_of_damage);
     tcase_add_test(tc, later_verbs_are_unsupported);
     tcase_add_test(tc, show_an_entry);

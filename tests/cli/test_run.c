@@ -116,6 +116,10 @@ START_TEST(compile_errors) {
     ck_assert_int_eq(r.status, 3);
     ck_assert_str_eq(command_text(r.json, "error.code"), "TOOL_MISSING");
     command_free(&r);
+    r = command_run(scratch, "run %s/saxpy.c --cc nosuchcc %s " SAXPY, sources, places);
+    ck_assert_int_eq(r.status, 3);
+    ck_assert_str_eq(command_text(r.json, "error.subject"), "nosuchcc");
+    command_free(&r);
 }
 END_TEST
 

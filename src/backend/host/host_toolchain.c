@@ -124,7 +124,9 @@ slw_code slwi_host_find_compiler(const char *compiler, const char *search_path, 
     } else if (!search(compiler, search_path, found, NULL)) {
         (void)search(compiler, search_path, found, err);
         slwi_error_hint(err, "install a C compiler, or name one with --cc or SLIPWAY_CC");
-        return slwi_fail(err, SLW_E_TOOL_MISSING, "NO_COMPILER", "no C compiler was found");
+        if (compiler == NULL) return slwi_fail(err, SLW_E_TOOL_MISSING, "NO_COMPILER", "no C compiler was found");
+        slwi_error_subject(err, compiler, strlen(compiler));
+        return slwi_fail(err, SLW_E_TOOL_MISSING, "NO_COMPILER", "no compiler of the name %.128s was found", compiler);
     }
     int rc = os->realpath(os, found, resolved);
     if (rc < 0)
