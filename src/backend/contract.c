@@ -119,32 +119,30 @@ static int same_text(const char *a, const char *b) {
     return strcmp(a, b) == 0;
 }
 
-static int same_field(const void *a, const void *b, const slwi_field *field) {
-    const void *left = field_at(a, field);
-    const void *right = field_at(b, field);
-    switch (field->kind) {
-    case SLWI_FIELD_TEXT:
-    case SLWI_FIELD_NAME: {
-        const char *left_text;
-        const char *right_text;
-        memcpy(&left_text, left, sizeof(left_text));
-        memcpy(&right_text, right, sizeof(right_text));
-        return same_text(left_text, right_text);
-    }
-    case SLWI_FIELD_U64:
-        return memcmp(left, right, sizeof(uint64_t)) == 0;
-    case SLWI_FIELD_TRIPLE:
-        return memcmp(left, right, 3 * sizeof(uint32_t)) == 0;
-    case SLWI_FIELD_LIST:
-        return 1; /* compared item by item */
-    default:
-        return memcmp(left, right, sizeof(uint32_t)) == 0;
-    }
+static int same_value(const void *left, const void *right, slwi_field_kind kind) {
+    const char *left_text;
+    const char *right_text;
+    if (kind != SLWI_FIELD_TEXT && kind != SLWI_FIELD_NAME) return memcmp(left, right, slwi_field_size(kind)) == 0;
+    memcpy(&left_text, left, sizeof left_text);
+    memcpy(&right_text, right, sizeof right_text);
+    return same_text(left_text, right_text);
 }
 
-static const char *first_difference(const void *a, const void *b, const slwi_field *fields) {
+/* What metadata said is no difference to a binary that is silent; but which arguments are hidden, binaries say. */
+static int metadata_said_it(const void *stored, const void *derived, const slwi_field *field) {
+    static const slw_param_role hidden = SLW_ROLE_HIDDEN;
+    if (!slwi_field_is_silent(derived, field)) return 0;
+    return field->kind != SLWI_FIELD_ROLE || memcmp(field_at(stored, field), &hidden, sizeof hidden) != 0;
+}
+
+static int same_field(const void *stored, const void *derived, const slwi_field *field) {
+    return same_value(field_at(stored, field), field_at(derived, field), field->kind) ||
+           metadata_said_it(stored, derived, field);
+}
+
+static const char *first_difference(const void *stored, const void *derived, const slwi_field *fields) {
     for (const slwi_field *field = fields; field->name != NULL; field++) {
-        if (!same_field(a, b, field)) return field->name;
+        if (!same_field(stored, derived, field)) return field->name;
     }
     return NULL;
 }

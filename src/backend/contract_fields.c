@@ -3,32 +3,34 @@
 #include <string.h>
 
 #define PARAM(name, kind)                                                                                              \
-    { #name, kind, offsetof(slw_param, name) }
+    { #name, kind, offsetof(slw_param, name), SLWI_ORIGIN_BINARY }
 #define KERNEL(name, kind)                                                                                             \
-    { #name, kind, offsetof(slw_kernel_contract, name) }
+    { #name, kind, offsetof(slw_kernel_contract, name), SLWI_ORIGIN_BINARY }
+#define LAUNCH(name, kind)                                                                                             \
+    { #name, kind, offsetof(slw_kernel_contract, name), SLWI_ORIGIN_METADATA }
 #define CONTRACT(name, kind)                                                                                           \
-    { #name, kind, offsetof(slw_contract, name) }
+    { #name, kind, offsetof(slw_contract, name), SLWI_ORIGIN_BINARY }
 
 const slwi_field slwi_param_fields[] = {
     PARAM(alignment_bytes, SLWI_FIELD_U32),
     PARAM(kind, SLWI_FIELD_KIND),
     PARAM(name, SLWI_FIELD_NAME),
     PARAM(offset_bytes, SLWI_FIELD_U32),
-    PARAM(role, SLWI_FIELD_ROLE),
+    {"role", SLWI_FIELD_ROLE, offsetof(slw_param, role), SLWI_ORIGIN_METADATA},
     PARAM(size_bytes, SLWI_FIELD_U32),
-    {NULL, SLWI_FIELD_TEXT, 0},
+    {NULL, SLWI_FIELD_TEXT, 0, SLWI_ORIGIN_BINARY},
 };
 
 const slwi_field slwi_kernel_fields[] = {
     KERNEL(accumulation_registers, SLWI_FIELD_U32),
-    KERNEL(cluster, SLWI_FIELD_TRIPLE),
+    LAUNCH(cluster, SLWI_FIELD_TRIPLE),
     KERNEL(cluster_required, SLWI_FIELD_FLAG),
-    KERNEL(cooperative, SLWI_FIELD_FLAG),
-    KERNEL(ctas, SLWI_FIELD_U32),
-    KERNEL(dynamic_shared_bytes, SLWI_FIELD_U32),
-    KERNEL(global_scratch_alignment_bytes, SLWI_FIELD_U32),
-    KERNEL(global_scratch_bytes, SLWI_FIELD_U64),
-    KERNEL(grid_unit, SLWI_FIELD_UNIT),
+    LAUNCH(cooperative, SLWI_FIELD_FLAG),
+    LAUNCH(ctas, SLWI_FIELD_U32),
+    LAUNCH(dynamic_shared_bytes, SLWI_FIELD_U32),
+    LAUNCH(global_scratch_alignment_bytes, SLWI_FIELD_U32),
+    LAUNCH(global_scratch_bytes, SLWI_FIELD_U64),
+    LAUNCH(grid_unit, SLWI_FIELD_UNIT),
     KERNEL(local_bytes, SLWI_FIELD_U32),
     KERNEL(max_block, SLWI_FIELD_TRIPLE),
     KERNEL(max_cluster_rank, SLWI_FIELD_U32),
@@ -39,18 +41,18 @@ const slwi_field slwi_kernel_fields[] = {
     KERNEL(needs, SLWI_FIELD_NEEDS),
     KERNEL(param_bytes, SLWI_FIELD_U32),
     KERNEL(params, SLWI_FIELD_LIST),
-    KERNEL(profile_scratch_alignment_bytes, SLWI_FIELD_U32),
-    KERNEL(profile_scratch_bytes, SLWI_FIELD_U64),
-    KERNEL(programmatic_launch, SLWI_FIELD_FLAG),
+    LAUNCH(profile_scratch_alignment_bytes, SLWI_FIELD_U32),
+    LAUNCH(profile_scratch_bytes, SLWI_FIELD_U64),
+    LAUNCH(programmatic_launch, SLWI_FIELD_FLAG),
     KERNEL(registers, SLWI_FIELD_U32),
     KERNEL(required_threads, SLWI_FIELD_TRIPLE),
     KERNEL(reserved_shared_bytes, SLWI_FIELD_U32),
     KERNEL(scalar_registers, SLWI_FIELD_U32),
     KERNEL(static_shared_bytes, SLWI_FIELD_U32),
-    KERNEL(tensor_memory_columns, SLWI_FIELD_U32),
-    KERNEL(warp_threads, SLWI_FIELD_U32),
-    KERNEL(warps, SLWI_FIELD_U32),
-    {NULL, SLWI_FIELD_TEXT, 0},
+    LAUNCH(tensor_memory_columns, SLWI_FIELD_U32),
+    LAUNCH(warp_threads, SLWI_FIELD_U32),
+    LAUNCH(warps, SLWI_FIELD_U32),
+    {NULL, SLWI_FIELD_TEXT, 0, SLWI_ORIGIN_BINARY},
 };
 
 const slwi_field slwi_contract_fields[] = {
@@ -62,7 +64,7 @@ const slwi_field slwi_contract_fields[] = {
     CONTRACT(reader_revision, SLWI_FIELD_U32),
     CONTRACT(schema, SLWI_FIELD_U32),
     CONTRACT(target, SLWI_FIELD_TEXT),
-    {NULL, SLWI_FIELD_TEXT, 0},
+    {NULL, SLWI_FIELD_TEXT, 0, SLWI_ORIGIN_BINARY},
 };
 
 const char *const slwi_needs_names[SLWI_NEEDS_COUNT] = {"printf", "device_malloc", "globals"};
@@ -103,4 +105,29 @@ int slwi_enum_value(slwi_field_kind kind, const char *name) {
         if (strcmp(names[i], name) == 0) return i;
     }
     return -1;
+}
+
+size_t slwi_field_size(slwi_field_kind kind) {
+    switch (kind) {
+    case SLWI_FIELD_TEXT:
+    case SLWI_FIELD_NAME:
+        return sizeof(const char *);
+    case SLWI_FIELD_U64:
+        return sizeof(uint64_t);
+    case SLWI_FIELD_TRIPLE:
+        return 3 * sizeof(uint32_t);
+    case SLWI_FIELD_LIST:
+        return 0; /* item by item */
+    default:
+        return sizeof(uint32_t);
+    }
+}
+
+int slwi_field_is_silent(const void *object, const slwi_field *field) {
+    static const unsigned char zeros[3 * sizeof(uint32_t)];
+    static const uint32_t one = 1;
+    const char *at = (const char *)object + field->offset;
+    if (field->origin != SLWI_ORIGIN_METADATA) return 0;
+    if (strcmp(field->name, "ctas") == 0) return memcmp(at, &one, sizeof one) == 0;
+    return memcmp(at, zeros, slwi_field_size(field->kind)) == 0;
 }

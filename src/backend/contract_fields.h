@@ -20,10 +20,18 @@ typedef enum slwi_field_kind {
     SLWI_FIELD_LIST    /* the parameters of a kernel, the kernels of a contract */
 } slwi_field_kind;
 
+/* Who says it. A binary is silent on some fields (its reader leaves them as they start: 0, `ctas` 1, blocks, caller)
+   which metadata beside it says: how much dynamic shared memory, how many warps, which pointers are scratch. */
+typedef enum slwi_field_origin {
+    SLWI_ORIGIN_BINARY = 0,
+    SLWI_ORIGIN_METADATA = 1 /* or the binary, where it is not silent */
+} slwi_field_origin;
+
 typedef struct slwi_field {
     const char *name;
     slwi_field_kind kind;
     size_t offset;
+    slwi_field_origin origin;
 } slwi_field;
 
 /* Each in order of name, as canonical JSON wants it; ended by a NULL name. */
@@ -45,5 +53,9 @@ extern const char *const slwi_needs_names[SLWI_NEEDS_COUNT]; /* bit 0, 1, 2 */
 /* A copy in one block of memory: the struct, the kernels, their parameters and all text. */
 slw_code slwi_contract_copy(const slw_allocator *allocator, const slw_contract *from, slw_contract **out,
                             slw_error *err);
+
+/* 1 where a field that metadata may say is as a silent reader leaves it. */
+int slwi_field_is_silent(const void *object, const slwi_field *field);
+size_t slwi_field_size(slwi_field_kind kind);
 
 #endif

@@ -267,6 +267,7 @@ static slw_code count_params(const slwi_json *kernels, size_t *out, slw_error *e
         if (count > SLWI_CONTRACT_PARAMETERS_MAX) return too_many(err, "params", count, SLWI_CONTRACT_PARAMETERS_MAX);
         total += count;
     }
+    if (total > SLW_LIMIT_GPU_PARAMETERS_ALL) return too_many(err, "params", total, SLW_LIMIT_GPU_PARAMETERS_ALL);
     *out = total;
     return SLW_OK;
 }
@@ -290,9 +291,11 @@ slw_code slwi_contract_read(const slw_allocator *allocator, const slwi_json *obj
                             slw_error *err) {
     slw_contract draft;
     memset(&draft, 0, sizeof(draft));
+    /* First: another schema has other fields, and "missing" would be the wrong word. */
+    if (slwi_json_u32(slwi_json_get(object, "schema"), &draft.schema) && draft.schema != SLW_CONTRACT_SCHEMA)
+        return bad(err, "schema", "BAD_SCHEMA", "is of another version");
     slw_code rc = read_fields(object, slwi_contract_fields, "contract", &draft, err);
     if (rc != SLW_OK) return rc;
-    if (draft.schema != SLW_CONTRACT_SCHEMA) return bad(err, "schema", "BAD_SCHEMA", "is of another version");
 
     const slwi_json *list = slwi_json_get(object, "kernels");
     size_t count = slwi_json_length(list);

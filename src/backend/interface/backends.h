@@ -16,7 +16,14 @@ slw_code slwi_contract_read(const slw_allocator *allocator, const slwi_json *obj
                             slw_error *err);
 void slwi_contract_free(const slw_allocator *allocator, slw_contract **contract); /* pointer to NULL is fine */
 size_t slwi_contract_overhead_bytes(const slw_contract *contract);
-/* OK, or CONTRACT_MISMATCH naming the first kernel and field that differ. */
+/* OK, or CONTRACT_MISMATCH naming the first kernel and field that differ. What metadata told the stored one (dynamic
+   shared memory, warps, scratch, …) and the binary is silent on is no difference. */
 slw_code slwi_contract_compare(const slw_contract *stored, const slw_contract *derived, slw_error *err);
+/* The contract of a binary with what metadata once told the stored one: everything the binary says is `derived`'s, the
+   rest is kept. Of one reader revision the two must agree as slwi_contract_compare says; of two revisions the derived
+   one is right, and CONTRACT_MISMATCH is said only where what metadata told has no place any more (its kernel or its
+   parameters). NO_MEMORY. Nothing of either is borrowed; release with slwi_contract_free. */
+slw_code slwi_contract_renew(const slw_allocator *allocator, const slw_contract *stored, const slw_contract *derived,
+                             slw_contract **out, slw_error *err);
 
 #endif
