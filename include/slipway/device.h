@@ -12,6 +12,19 @@ SLW_BEGIN_DECLS
 
 typedef struct slw_device slw_device;
 
+/* How a driver library is found and asked for symbols, for those who have their own way (a test's double, a process that
+   has loaded it already). All three are called while a device is opened or examined; `context` is passed on. */
+typedef struct slw_library_loader {
+    uint32_t size;
+    void *context;
+    /* A handle for the library of that name or path; NULL with `why` (NUL-terminated) filled. */
+    void *(*open)(void *context, const char *name, char *why, size_t why_size);
+    /* The address of a symbol, NULL where there is none. */
+    void *(*symbol)(void *context, void *library, const char *name);
+    /* The file a loaded address lies in, for error messages; 0 where that is not known. May be NULL. */
+    int (*path)(void *context, const void *address, char *out, size_t out_size);
+} slw_library_loader;
+
 typedef struct slw_device_options {
     uint32_t size;
     slw_allocator allocator;
@@ -24,9 +37,12 @@ typedef struct slw_device_options {
     uint64_t
         load_timeout_ns; /* for waiting until another thread has loaded or unloaded the same image; 0: 15 minutes */
     slw_cancel *cancel;  /* for the same wait; NULL: none. It must outlive the device */
+    const slw_library_loader *loader; /* cuda, hip: NULL: the system's dynamic loader. It must outlive the device */
+    void *native_context; /* cuda: a CUcontext of the caller's, used and never released; NULL: the primary one */
+    uint32_t allow_ptx;   /* cuda: 1: PTX may be loaded, which the driver compiles then and there; 0: TARGET_MISMATCH */
 } slw_device_options;
 #define SLW_DEVICE_OPTIONS_INIT                                                                                        \
-    { sizeof(slw_device_options), SLW_ALLOCATOR_INIT, NULL, 0, NULL, 0, NULL, NULL, 0, NULL }
+    { sizeof(slw_device_options), SLW_ALLOCATOR_INIT, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, 0 }
 
 /* What a device is and allows; limits come from the driver. */
 typedef struct slw_device_info {

@@ -131,6 +131,9 @@ SLW_API void slw_device_loaded_discard(slw_device_loaded **loaded) SLW_ENDS(*loa
 
 /* ---- Launchable: the function, the argument layout, a checked shape -------------------------------------------- */
 
+#define SLW_LAUNCH_PROGRAMMATIC         1u /* programmatic dependent launch: may begin before the work ahead of it ends */
+#define SLW_LAUNCH_NON_PORTABLE_CLUSTER 2u /* a cluster of more blocks than every device of the kind takes (8) */
+
 typedef struct slw_launch_shape {
     uint32_t size;
     const char *entry;     /* NULL: the only kernel */
@@ -138,7 +141,7 @@ typedef struct slw_launch_shape {
     uint32_t shared_bytes; /* dynamic; static comes from the contract */
     uint32_t cluster[3];   /* all 0: none, or the contract's */
     uint32_t cooperative;
-    uint32_t flags; /* 0 */
+    uint32_t flags; /* SLW_LAUNCH_… */
 } slw_launch_shape;
 #define SLW_LAUNCH_SHAPE_INIT                                                                                          \
     { sizeof(slw_launch_shape), NULL, {0, 0, 0}, 0, {0, 0, 0}, 0, 0 }

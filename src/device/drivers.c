@@ -32,7 +32,7 @@ slw_code slwi_driver_check(const slw_driver_vtable *driver, slw_error *err) {
         return slwi_fail(err, SLW_E_USAGE, "BAD_DRIVER", "the driver has size %u and ABI %u, %zu and %u are needed",
                          driver->size, driver->abi, sizeof *driver, SLW_DRIVER_ABI);
     }
-    /* examine and prepare may be absent. */
+    /* examine, prepare, occupancy and native_context may be absent. */
     if (driver->kind == NULL || driver->open == NULL || driver->close == NULL || driver->load == NULL ||
         driver->unload == NULL || driver->function == NULL || driver->launch == NULL || driver->global == NULL ||
         driver->native_module == NULL || driver->alloc == NULL || driver->free == NULL || driver->copy_in == NULL ||

@@ -334,6 +334,19 @@ slw_code slwi_module_prepare(slwi_module *module, void *function, const slw_kern
     return slwi_device_answer(device, device->driver->prepare(device->state, function, kernel, shape, err), err);
 }
 
+slw_code slwi_module_occupancy(slwi_module *module, void *function, const slw_kernel_contract *kernel,
+                               const slw_launch_shape *shape, uint64_t *most_blocks, uint64_t *most_clusters,
+                               slw_error *err) {
+    slw_device *const device = module->device;
+    *most_blocks = UINT64_MAX;
+    *most_clusters = UINT64_MAX;
+    const slw_code code = slwi_device_check(device, err);
+    if (code != SLW_OK || device->driver->occupancy == NULL) return code;
+    return slwi_device_answer(
+        device, device->driver->occupancy(device->state, function, kernel, shape, most_blocks, most_clusters, err),
+        err);
+}
+
 slw_code slwi_module_launch(slwi_module *module, void *function, const slw_driver_launch *launch, slw_error *err) {
     slw_device *const device = module->device;
     const slw_code code = slwi_device_check(device, err);

@@ -62,6 +62,18 @@ static void lay_out(const slw_kernel_contract *kernel, const slw_args *args, slw
     }
 }
 
+/* All blocks of a cooperative grid run at once, or none does. The grid was checked: below 2^31 by 2^16 by 2^16. */
+static slw_code check_cooperative(const slwi_launch_core *core, const uint32_t blocks[3], slw_error *err) {
+    const uint64_t total = (uint64_t)blocks[0] * blocks[1] * blocks[2];
+    if (total <= core->most_blocks) return SLW_OK;
+    const slw_device_info *info = slwi_device_info(core->device);
+    slwi_error_amount(err, "cooperative grid", total, core->most_blocks, "blocks");
+    slwi_error_kernel(err, core->kernel->name, info->name);
+    return slwi_fail(err, SLW_E_OUT_OF_RESOURCES, NULL,
+                     "%.128s: a cooperative grid of %llu blocks; %.64s runs %llu at once", core->kernel->name,
+                     (unsigned long long)total, info->name, (unsigned long long)core->most_blocks);
+}
+
 static void send_first_launch(const slwi_launch_core *core) {
     const slw_device_info *info = slwi_device_info(core->device);
     slwi_moment moment = slwi_moment_of(core->origin, core->box->contract, SLW_PHASE_FIRST_LAUNCH);
@@ -99,6 +111,7 @@ slw_code slw_launch(const slw_launchable *launchable, const slw_grid *grid, slw_
         .cluster = {shape->cluster[0], shape->cluster[1], shape->cluster[2]},
         .shared_bytes = shape->shared_bytes,
         .cooperative = shape->cooperative,
+        .flags = shape->flags,
         .stream = stream,
         .param_count = core->kernel->param_count,
     };
@@ -106,6 +119,7 @@ slw_code slw_launch(const slw_launchable *launchable, const slw_grid *grid, slw_
     slw_code rc = check_arguments(core, args, err);
     if (rc == SLW_OK) rc = slwi_preflight_grid(core->kernel, info, shape, grid->extent, launch.blocks, err);
     if (rc == SLW_OK) rc = slwi_preflight_scratch(core->kernel, info, launch.blocks, grid, err);
+    if (rc == SLW_OK && shape->cooperative) rc = check_cooperative(core, launch.blocks, err);
     if (rc == SLW_OK) rc = launch_with(core, &launch, grid, args, err);
     if (rc != SLW_OK) {
         slwi_error_phase(err, "launch");

@@ -9,5 +9,6 @@
 /* Hidden parameters are zeros of at most this many bytes. */
 #define SLWI_HIDDEN_BYTES      256u
 #define SLWI_RETIRE_TIMEOUT_NS 10000000000ull
+#define SLWI_LAUNCH_FLAGS      (SLW_LAUNCH_PROGRAMMATIC | SLW_LAUNCH_NON_PORTABLE_CLUSTER)
 
 #endif

@@ -28,6 +28,32 @@ static slw_code plan_parameters(slwi_launch_core *core, slw_error *err) {
     return SLW_OK;
 }
 
+static slw_code over_device(const slwi_launch_core *core, const char *resource, uint64_t required, uint64_t limit,
+                            const char *unit, slw_error *err) {
+    const slw_device_info *info = slwi_device_info(core->device);
+    slwi_error_amount(err, resource, required, limit, unit);
+    slwi_error_kernel(err, core->kernel->name, info->name);
+    return slwi_fail(err, SLW_E_OUT_OF_RESOURCES, NULL,
+                     "%.128s: %.64s runs %llu %s of this shape at once, %llu are needed", core->kernel->name,
+                     info->name, (unsigned long long)limit, unit, (unsigned long long)required);
+}
+
+/* Pitfall 36: what the driver itself says fits. The largest cooperative grid is kept for the launches. */
+static slw_code ask_occupancy(slw_device_loaded *loaded, const slw_launch_shape *shape, slwi_launch_core *core,
+                              slw_error *err) {
+    uint64_t clusters = UINT64_MAX;
+    core->most_blocks = UINT64_MAX;
+    if (!core->shape.cooperative && core->shape.cluster[0] == 0) return SLW_OK;
+    const slw_code rc =
+        slwi_module_occupancy(loaded->module, core->function, core->kernel, shape, &core->most_blocks, &clusters, err);
+    if (rc != SLW_OK) return rc;
+    if (core->shape.cluster[0] != 0 && clusters == 0)
+        return over_device(core, "active clusters", 1, 0, "clusters", err);
+    if (core->shape.cooperative && core->most_blocks == 0)
+        return over_device(core, "cooperative grid", 1, 0, "blocks", err);
+    return SLW_OK;
+}
+
 static slw_code prepare(slw_device_loaded *loaded, const slw_launch_shape *shape, slwi_launch_core *core, int *differs,
                         slw_error *err) {
     const slw_device *device = slwi_module_device(loaded->module);
@@ -49,8 +75,10 @@ static slw_code prepare(slw_device_loaded *loaded, const slw_launch_shape *shape
     memcpy(resolved.cluster, core->shape.cluster, sizeof resolved.cluster);
     resolved.shared_bytes = core->shape.shared_bytes;
     resolved.cooperative = core->shape.cooperative;
+    resolved.flags = core->shape.flags;
     core->device = device;
-    return slwi_module_prepare(loaded->module, core->function, core->kernel, &resolved, err);
+    rc = slwi_module_prepare(loaded->module, core->function, core->kernel, &resolved, err);
+    return rc == SLW_OK ? ask_occupancy(loaded, &resolved, core, err) : rc;
 }
 
 slw_code slw_make_launchable(slw_device_loaded **from, const slw_launch_shape *shape, slw_launchable **out,
@@ -59,8 +87,9 @@ slw_code slw_make_launchable(slw_device_loaded **from, const slw_launch_shape *s
     if (from == NULL || *from == NULL || (*from)->tag != SLWI_TAG_LOADED) return slwi_wrong_object(err, "from");
     if (shape == NULL || out == NULL)
         return slwi_fail(err, SLW_E_USAGE, NULL, "slw_make_launchable needs a shape and `out`");
-    if (shape->size != sizeof *shape || shape->flags != 0)
-        return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "slw_launch_shape is of another version, or has flags");
+    if (shape->size != sizeof *shape || (shape->flags & ~SLWI_LAUNCH_FLAGS) != 0)
+        return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE",
+                         "slw_launch_shape is of another version, or has flags this version does not know");
     slw_error spare;
     slw_error *record = slwi_error_or(err, &spare);
     slw_device_loaded *loaded = *from;

@@ -83,6 +83,7 @@ typedef struct slwi_shape {
     uint32_t cluster[3]; /* all 0: none */
     uint32_t shared_bytes;
     uint32_t cooperative;
+    uint32_t flags; /* SLW_LAUNCH_… */
 } slwi_shape;
 
 /* What a launchable and its shares have in common. Counted by `owners` and not by a slwi_ref, because the last
@@ -96,6 +97,7 @@ typedef struct slwi_launch_core {
     const slw_kernel_contract *kernel;
     void *function;
     slwi_shape shape;
+    uint64_t most_blocks; /* of a cooperative grid; UINT64_MAX: no limit is known */
     uint32_t caller_params;
     uint32_t direct; /* 1: every parameter is the caller's, so the array is passed on as it is */
     atomic_uint_fast32_t owners;

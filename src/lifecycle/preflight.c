@@ -46,7 +46,8 @@ static uint64_t limit_of(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* The block that every launch must have, as the binary says it, or as Triton's metadata does: warps, all in x. 0: any. */
+/* The block that every launch must have, as the binary says it, or as Triton's metadata does: warps, all in x. 0: any
+   block will do. */
 static int required_block(const slw_kernel_contract *kernel, uint32_t block[3]) {
     if (!all_zero(kernel->required_threads)) {
         memcpy(block, kernel->required_threads, sizeof kernel->required_threads);
@@ -66,6 +67,7 @@ slw_code slwi_preflight_resolve(const slw_kernel_contract *kernel, const slw_lau
         {shape->cluster[0], shape->cluster[1], shape->cluster[2]},
         shape->shared_bytes,
         shape->cooperative != 0 || kernel->cooperative != 0,
+        shape->flags | (kernel->programmatic_launch != 0 ? SLW_LAUNCH_PROGRAMMATIC : 0u),
     };
     if (all_zero(resolved.block) && !required_block(kernel, resolved.block))
         return invalid(err, kernel, NULL, "ZERO", "the block is 0, and the binary does not say which it wants");
@@ -198,7 +200,7 @@ static void least_block(const slw_kernel_contract *kernel, const slw_device_info
 }
 
 slw_code slwi_preflight_least(const slw_kernel_contract *kernel, const slw_device_info *info, slw_error *err) {
-    slwi_shape least = {{1, 1, 1}, {0, 0, 0}, kernel->dynamic_shared_bytes, kernel->cooperative};
+    slwi_shape least = {{1, 1, 1}, {0, 0, 0}, kernel->dynamic_shared_bytes, kernel->cooperative, 0};
     least_block(kernel, info, least.block);
     if (kernel->cluster_required) memcpy(least.cluster, kernel->cluster, sizeof least.cluster);
     return slwi_preflight_shape(kernel, info, &least, err);

@@ -27,6 +27,7 @@ typedef struct slw_driver_launch {
     uint32_t cluster[3];
     uint32_t shared_bytes; /* dynamic */
     uint32_t cooperative;
+    uint32_t flags; /* SLW_LAUNCH_… */
     slw_stream stream;
     void *const *params;
     uint32_t param_count;
@@ -54,6 +55,10 @@ typedef struct slw_driver_vtable {
     /* Whatever a shape needs once, before its first launch (opt-in shared memory…). Monotonic. May be NULL. */
     slw_code (*prepare)(void *state, void *function, const slw_kernel_contract *kernel, const slw_launch_shape *shape,
                         slw_error *err);
+    /* How many blocks of this shape fit on the device at once (a cooperative grid may not have more) and how many clusters
+       of its size are active then. UINT64_MAX: no limit is known. May be NULL. */
+    slw_code (*occupancy)(void *state, void *function, const slw_kernel_contract *kernel, const slw_launch_shape *shape,
+                          uint64_t *most_blocks, uint64_t *most_clusters, slw_error *err);
     slw_code (*launch)(void *state, void *function, const slw_driver_launch *launch, slw_error *err);
     slw_code (*global)(void *state, void *module, const char *name, slw_device_address *address, uint64_t *size_bytes,
                        slw_error *err);

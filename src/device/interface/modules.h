@@ -36,6 +36,11 @@ slw_code slwi_module_function(slwi_module *module, const slw_kernel_contract *ke
                               slw_function_attributes *out, slw_error *err);
 slw_code slwi_module_prepare(slwi_module *module, void *function, const slw_kernel_contract *kernel,
                              const slw_launch_shape *shape, slw_error *err);
+/* How many blocks of the shape fit on the device at once, and how many clusters; UINT64_MAX where the driver has no
+   answer. */
+slw_code slwi_module_occupancy(slwi_module *module, void *function, const slw_kernel_contract *kernel,
+                               const slw_launch_shape *shape, uint64_t *most_blocks, uint64_t *most_clusters,
+                               slw_error *err);
 /* Allocates nothing, locks nothing shared. Notices sticky errors and marks the device LOST. */
 slw_code slwi_module_launch(slwi_module *module, void *function, const slw_driver_launch *launch, slw_error *err);
 slw_code slwi_module_global(slwi_module *module, const char *name, slw_device_address *address, uint64_t *size_bytes,

@@ -200,7 +200,7 @@ START_TEST(pitfall_36_registers) {
     for (uint32_t registers = 1; registers <= 255; registers++) {
         for (uint32_t threads = 1; threads <= 1024; threads++) {
             const slw_kernel_contract kernel = {.name = "k", .registers = registers};
-            const slwi_shape shape = {{threads, 1, 1}, {0, 0, 0}, 0, 0};
+            const slwi_shape shape = {{threads, 1, 1}, {0, 0, 0}, 0, 0, 0};
             const int fits = slwi_preflight_shape(&kernel, &gpu, &shape, NULL) == SLW_OK;
             ck_assert_msg(fits == fits_by_dealing(registers, threads), "%u registers, %u threads", registers, threads);
             if (!fits && registers * threads <= 65536) falsely++;
@@ -210,7 +210,7 @@ START_TEST(pitfall_36_registers) {
     static const uint32_t named[3][2] = {{168, 390}, {255, 257}, {72, 900}};
     for (int i = 0; i < 3; i++) {
         const slw_kernel_contract kernel = {.name = "k", .registers = named[i][0]};
-        const slwi_shape shape = {{named[i][1], 1, 1}, {0, 0, 0}, 0, 0};
+        const slwi_shape shape = {{named[i][1], 1, 1}, {0, 0, 0}, 0, 0, 0};
         reset();
         ck_assert_int_eq(slwi_preflight_shape(&kernel, &gpu, &shape, &err), SLW_E_OUT_OF_RESOURCES);
         ck_assert_str_eq(err.resource, "registers");
@@ -222,7 +222,7 @@ END_TEST
 /* Pitfall 26: other figures than the contract's are no refusal as long as they fit. */
 START_TEST(pitfall_26_measured_figures) {
     const slw_kernel_contract kernel = {.name = "k", .registers = 32, .static_shared_bytes = 64};
-    const slwi_shape shape = {{1024, 1, 1}, {0, 0, 0}, 0, 0};
+    const slwi_shape shape = {{1024, 1, 1}, {0, 0, 0}, 0, 0, 0};
     slw_function_attributes measured = {sizeof measured, 40, 0, 128, 1024};
     ck_assert_int_eq(slwi_preflight_measured(&kernel, &measured, &gpu, &shape, &err), SLW_OK);
     measured.registers = 72;
@@ -363,7 +363,7 @@ static const grid_row grids[] = {
 START_TEST(pitfall_11_grid_table) {
     const grid_row *row = &grids[_i];
     const slw_kernel_contract kernel = {.name = "k", .grid_unit = row->unit, .ctas = row->ctas};
-    const slwi_shape shape = {{1, 1, 1}, {row->cluster[0], row->cluster[1], row->cluster[2]}, 0, 0};
+    const slwi_shape shape = {{1, 1, 1}, {row->cluster[0], row->cluster[1], row->cluster[2]}, 0, 0, 0};
     uint32_t blocks[3] = {77, 77, 77};
     const slw_code rc = slwi_preflight_grid(&kernel, &gpu, &shape, row->extent, blocks, &err);
     ck_assert_msg(rc == row->code, "%s: %s %s", row->what, slw_code_name(rc), err.message);
