@@ -9,6 +9,8 @@
 #include "memory.h"
 #include "slt.h"
 
+#define SCHEMA "1" /* SLW_CONTRACT_SCHEMA as text */
+
 static slw_allocator allocator = SLW_ALLOCATOR_INIT;
 
 static const slw_param params[3] = {
@@ -19,6 +21,7 @@ static const slw_param params[3] = {
 
 /* A contract in which every field has a value of its own. */
 static void fill(slw_contract *contract, slw_kernel_contract *kernels) {
+    memset(contract, 0, sizeof(*contract));
     memset(kernels, 0, 2 * sizeof(*kernels));
     slw_kernel_contract *k = &kernels[0];
     k->name = "alpha";
@@ -49,6 +52,9 @@ static void fill(slw_contract *contract, slw_kernel_contract *kernels) {
     k->profile_scratch_alignment_bytes = 8;
     k->tensor_memory_columns = 114;
     k->needs = SLW_NEEDS_PRINTF | SLW_NEEDS_GLOBALS;
+    k->scalar_registers = 115;
+    k->accumulation_registers = 116;
+    k->programmatic_launch = 1;
     kernels[1].name = "beta";
     kernels[1].ctas = 1;
     contract->schema = SLW_CONTRACT_SCHEMA;
@@ -56,6 +62,8 @@ static void fill(slw_contract *contract, slw_kernel_contract *kernels) {
     contract->backend = "cuda";
     contract->target = "sm_90a";
     contract->launch_binary = "kernel.cubin";
+    contract->kind = SLW_IMAGE_PTX;
+    contract->isa_version = "9.0";
     contract->kernels = kernels;
     contract->kernel_count = 2;
 }
@@ -94,6 +102,12 @@ START_TEST(every_field_survives) {
     ck_assert_mem_eq(text.data, again.data, text.size);
     ck_assert_uint_eq(back->kernels[0].global_scratch_bytes, UINT64_MAX);
     ck_assert_ptr_null(back->kernels[0].params[1].name);
+    ck_assert_str_eq(back->isa_version, "9.0");
+    ck_assert_ptr_ne(back->isa_version, contract.isa_version); /* its own text */
+    ck_assert_int_eq(back->kind, SLW_IMAGE_PTX);
+    ck_assert_uint_eq(back->kernels[0].scalar_registers, 115);
+    ck_assert_uint_eq(back->kernels[0].accumulation_registers, 116);
+    ck_assert_uint_eq(back->kernels[0].programmatic_launch, 1);
     ck_assert_uint_lt(slwi_contract_overhead_bytes(back), 1024);
     ck_assert_uint_ge(slwi_contract_overhead_bytes(back), sizeof(contract) + 2 * sizeof(*kernels) + sizeof(params));
     slwi_contract_free(&allocator, &back);
@@ -134,11 +148,12 @@ START_TEST(every_difference_is_named) {
         } else if (field->kind == SLWI_FIELD_TEXT) {
             kernels_two[0].name = "alpha2";
         } else {
-            ((unsigned char *)&kernels_two[0])[field->offset] ^= 1u;
+            ((unsigned char *)&kernels_two[0])[field->offset] ^= 4u;
         }
         ck_assert_int_eq(slwi_contract_compare(&one, &two, &err), SLW_E_CONTRACT_MISMATCH);
         ck_assert_str_eq(err.subject, field->name);
         ck_assert_str_eq(err.kernel, "alpha");
+        ck_assert_ptr_nonnull(strstr(err.message, field->name));
     }
     for (const slwi_field *field = slwi_param_fields; field->name != NULL; field++) {
         slw_error err = SLW_ERROR_INIT;
@@ -155,17 +170,133 @@ START_TEST(every_difference_is_named) {
         ck_assert_int_eq(slwi_contract_compare(&one, &two, &err), SLW_E_CONTRACT_MISMATCH);
         ck_assert_str_eq(err.subject, field->name);
     }
-    slw_error err = SLW_ERROR_INIT;
+    for (const slwi_field *field = slwi_contract_fields; field->name != NULL; field++) {
+        static const char *const other = "other";
+        slw_error err = SLW_ERROR_INIT;
+        fill(&one, kernels_one);
+        fill(&two, kernels_two);
+        if (field->kind == SLWI_FIELD_LIST) continue;
+        if (field->kind == SLWI_FIELD_TEXT || field->kind == SLWI_FIELD_NAME) {
+            memcpy((char *)&two + field->offset, &other, sizeof(other));
+        } else {
+            ((unsigned char *)&two)[field->offset] ^= 1u;
+        }
+        ck_assert_int_eq(slwi_contract_compare(&one, &two, &err), SLW_E_CONTRACT_MISMATCH);
+        ck_assert_str_eq(err.subject, field->name);
+        ck_assert_str_eq(err.kernel, "");
+    }
+    slw_error null = SLW_ERROR_INIT;
     fill(&one, kernels_one);
     fill(&two, kernels_two);
-    two.target = "sm_90";
-    ck_assert_int_eq(slwi_contract_compare(&one, &two, &err), SLW_E_CONTRACT_MISMATCH);
-    ck_assert_str_eq(err.subject, "target");
+    two.isa_version = NULL;
+    ck_assert_int_eq(slwi_contract_compare(&one, &two, &null), SLW_E_CONTRACT_MISMATCH);
+    ck_assert_str_eq(null.subject, "isa_version");
+    one.isa_version = NULL;
+    slt_ok(slwi_contract_compare(&one, &two, &null), &null);
+    fill(&one, kernels_one);
     slw_error less = SLW_ERROR_INIT;
     fill(&two, kernels_two);
     two.kernel_count = 1;
     ck_assert_int_eq(slwi_contract_compare(&one, &two, &less), SLW_E_CONTRACT_MISMATCH);
     ck_assert_str_eq(less.kernel, "beta");
+}
+END_TEST
+
+/* What metadata said and the binary is silent on is no difference; the other way round it is. */
+START_TEST(silence_is_no_difference) {
+    uint32_t silent = 0;
+    for (const slwi_field *field = slwi_kernel_fields; field->name != NULL; field++) {
+        slw_contract one;
+        slw_contract two;
+        slw_kernel_contract kernels_one[2];
+        slw_kernel_contract kernels_two[2];
+        slw_error err = SLW_ERROR_INIT;
+        slw_error back = SLW_ERROR_INIT;
+        if (field->kind == SLWI_FIELD_LIST || field->kind == SLWI_FIELD_TEXT) continue;
+        fill(&one, kernels_one);
+        fill(&two, kernels_two);
+        memset((char *)&kernels_two[0] + field->offset, 0, slwi_field_size(field->kind));
+        if (strcmp(field->name, "ctas") == 0) kernels_two[0].ctas = 1;
+        const int may = field->origin == SLWI_ORIGIN_METADATA;
+        silent += may;
+        ck_assert_int_eq(slwi_field_is_silent(&kernels_one[0], field), 0);
+        ck_assert_int_eq(slwi_field_is_silent(&kernels_two[0], field), may);
+        ck_assert_int_eq(slwi_contract_compare(&one, &two, &err), may ? SLW_OK : SLW_E_CONTRACT_MISMATCH);
+        ck_assert_int_eq(slwi_contract_compare(&two, &one, &back), SLW_E_CONTRACT_MISMATCH);
+        ck_assert_str_eq(back.subject, field->name);
+    }
+    ck_assert_uint_eq(silent, 13);
+    slw_contract one;
+    slw_contract two;
+    slw_kernel_contract kernels_one[2];
+    slw_kernel_contract kernels_two[2];
+    slw_param changed[3];
+    slw_error err = SLW_ERROR_INIT;
+    fill(&one, kernels_one);
+    fill(&two, kernels_two);
+    memcpy(changed, params, sizeof(changed));
+    kernels_two[0].params = changed;
+    changed[2].role = SLW_ROLE_CALLER; /* scratch: a binary does not say so */
+    slt_ok(slwi_contract_compare(&one, &two, &err), &err);
+    changed[1].role = SLW_ROLE_CALLER; /* hidden: it does */
+    ck_assert_int_eq(slwi_contract_compare(&one, &two, &err), SLW_E_CONTRACT_MISMATCH);
+    ck_assert_str_eq(err.subject, "role");
+}
+END_TEST
+
+/* What the binary says is derived anew, what metadata said is kept. */
+START_TEST(renewed) {
+    slw_contract stored;
+    slw_contract derived;
+    slw_kernel_contract was[2];
+    slw_kernel_contract is[2];
+    slw_param plain[3];
+    slw_contract *out = NULL;
+    slw_error err = SLW_ERROR_INIT;
+    fill(&stored, was);
+    fill(&derived, is);
+    memcpy(plain, params, sizeof(plain));
+    plain[2].role = SLW_ROLE_CALLER;
+    for (const slwi_field *field = slwi_kernel_fields; field->name != NULL; field++) {
+        if (field->origin == SLWI_ORIGIN_METADATA)
+            memset((char *)&is[0] + field->offset, 0, slwi_field_size(field->kind));
+    }
+    is[0].ctas = 1;
+    is[0].params = plain;
+    slt_ok(slwi_contract_renew(&allocator, &stored, &derived, &out, &err), &err);
+    slt_ok(slwi_contract_compare(&stored, out, &err), &err);
+    slt_ok(slwi_contract_compare(out, &stored, &err), &err); /* so they are equal */
+    slwi_contract_free(&allocator, &out);
+
+    is[0].registers = 64; /* of one revision: a contradiction */
+    ck_assert_int_eq(slwi_contract_renew(&allocator, &stored, &derived, &out, &err), SLW_E_CONTRACT_MISMATCH);
+    ck_assert_str_eq(err.subject, "registers");
+    ck_assert_ptr_null(out);
+    derived.reader_revision = 8; /* a corrected reader */
+    is[0].warp_threads = 64;     /* which is not silent on this */
+    slw_error fresh = SLW_ERROR_INIT;
+    slt_ok(slwi_contract_renew(&allocator, &stored, &derived, &out, &fresh), &fresh);
+    ck_assert_uint_eq(out->reader_revision, 8);
+    ck_assert_uint_eq(out->kernels[0].registers, 64);
+    ck_assert_uint_eq(out->kernels[0].warp_threads, 64);
+    ck_assert_uint_eq(out->kernels[0].dynamic_shared_bytes, 104);
+    ck_assert_uint_eq(out->kernels[0].ctas, 2);
+    ck_assert_int_eq(out->kernels[0].params[2].role, SLW_ROLE_GLOBAL_SCRATCH);
+    slwi_contract_free(&allocator, &out);
+
+    is[0].param_count = 2; /* the scratch parameter is gone */
+    ck_assert_int_eq(slwi_contract_renew(&allocator, &stored, &derived, &out, &fresh), SLW_E_CONTRACT_MISMATCH);
+    ck_assert_str_eq(fresh.subject, "params");
+    slw_error name = SLW_ERROR_INIT;
+    is[0].name = "aleph";
+    ck_assert_int_eq(slwi_contract_renew(&allocator, &stored, &derived, &out, &name), SLW_E_CONTRACT_MISMATCH);
+    ck_assert_str_eq(name.subject, "name");
+    ck_assert_str_eq(name.kernel, "alpha");
+    slw_error backend = SLW_ERROR_INIT;
+    derived.backend = "hip";
+    ck_assert_int_eq(slwi_contract_renew(&allocator, &stored, &derived, &out, &backend), SLW_E_CONTRACT_MISMATCH);
+    ck_assert_str_eq(backend.subject, "backend");
+    ck_assert_ptr_null(out);
 }
 END_TEST
 
@@ -215,8 +346,20 @@ START_TEST(what_is_refused) {
     refuse("\"alignment_bytes\":4", "\"alignment_bytes\":0", "alignment_bytes");
     refuse("\"kind\":\"pointer\"", "\"kind\":\"Pointer\"", "kind");
     refuse("\"role\":\"hidden\"", "\"role\":3", "role");
-    refuse("\"schema\":1", "\"schema\":2", "schema");
-    refuse("\"schema\":1", "\"schema\":true", "schema");
+    refuse("\"schema\":" SCHEMA, "\"schema\":" SCHEMA "0", "schema");
+    refuse("\"schema\":" SCHEMA, "\"schema\":0", "schema");
+    refuse("\"schema\":" SCHEMA, "\"schema\":true", "schema");
+    refuse("\"schema\":" SCHEMA, "\"schema\":-1", "schema");
+    refuse("\"schema\":" SCHEMA ",", "", "schema");
+    refuse("\"kind\":\"ptx\"", "\"kind\":\"PTX\"", "kind");
+    refuse("\"kind\":\"ptx\"", "\"kind\":3", "kind");
+    refuse("\"isa_version\":\"9.0\"", "\"isa_version\":9.0", "isa_version");
+    refuse("\"isa_version\":\"9.0\"", "\"isa_version\":\"\"", "isa_version");
+    refuse("\"isa_version\":\"9.0\",", "", "isa_version");
+    refuse("\"programmatic_launch\":true", "\"programmatic_launch\":1", "programmatic_launch");
+    refuse("\"programmatic_launch\":true,", "", "programmatic_launch");
+    refuse("\"scalar_registers\":115,", "", "scalar_registers");
+    refuse("\"accumulation_registers\":116", "\"accumulation_registers\":null", "accumulation_registers");
     refuse("\"backend\":\"cuda\",", "", "backend");
     refuse("\"backend\":\"cuda\",", "\"backend\":\"cuda\",\"more\":0,", "contract");
     refuse("\"target\":\"sm_90a\"", "\"target\":[]", "target");
@@ -247,15 +390,16 @@ END_TEST
 START_TEST(counts_are_bounded) {
     slw_error err = SLW_ERROR_INIT;
     slw_contract *back = NULL;
-    static const char empty[] = "{\"backend\":\"host\",\"kernels\":[],\"launch_binary\":\"k\",\"reader_revision\":1,"
-                                "\"schema\":1,\"target\":\"t\"}";
+    static const char empty[] = "{\"backend\":\"host\",\"isa_version\":null,\"kernels\":[],\"kind\":\"host\","
+                                "\"launch_binary\":\"k\",\"reader_revision\":1,\"schema\":" SCHEMA ",\"target\":\"t\"}";
     ck_assert_int_eq(read_contract(empty, sizeof(empty) - 1, &back, &err), SLW_E_INVALID_METADATA);
     ck_assert_str_eq(err.reason, "NO_ENTRY");
     slwi_buffer text;
     slwi_buffer_init(&text, &allocator, SIZE_MAX);
-    slwi_buffer_append_text(&text, "{\"backend\":\"host\",\"kernels\":[0");
-    for (int i = 0; i < 4096; i++) slwi_buffer_append_text(&text, ",0");
-    slwi_buffer_append_text(&text, "],\"launch_binary\":\"k\",\"reader_revision\":1,\"schema\":1,\"target\":\"t\"}");
+    slwi_buffer_append_text(&text, "{\"backend\":\"host\",\"isa_version\":null,\"kernels\":[0");
+    for (uint32_t i = 0; i < SLW_LIMIT_KERNELS; i++) slwi_buffer_append_text(&text, ",0");
+    slwi_buffer_append_text(&text, "],\"kind\":\"host\",\"launch_binary\":\"k\",\"reader_revision\":1,\"schema\":" SCHEMA
+                                   ",\"target\":\"t\"}");
     slw_error many = SLW_ERROR_INIT;
     ck_assert_int_eq(read_contract(text.data, text.size, &back, &many), SLW_E_INVALID_METADATA);
     ck_assert_str_eq(many.reason, "TOO_MANY");
@@ -263,6 +407,58 @@ START_TEST(counts_are_bounded) {
     slw_error kind = SLW_ERROR_INIT;
     ck_assert_int_eq(read_contract("[]", 2, &back, &kind), SLW_E_INVALID_METADATA);
     ck_assert_ptr_null(back);
+}
+END_TEST
+
+/* As many kernels as a binary may have, and the longest name, there and back. */
+START_TEST(the_largest_contract) {
+    slw_error err = SLW_ERROR_INIT;
+    slw_contract contract;
+    slw_kernel_contract two[2];
+    fill(&contract, two);
+    const uint32_t count = SLW_LIMIT_KERNELS;
+    slw_kernel_contract *kernels = calloc(count, sizeof(*kernels));
+    char *names = malloc((size_t)count * 8);
+    char *longest = malloc(SLW_LIMIT_NAME_BYTES + 2);
+    ck_assert(kernels != NULL && names != NULL && longest != NULL);
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(names + (size_t)i * 8, 8, "k%05u", i);
+        kernels[i].name = names + (size_t)i * 8;
+        kernels[i].ctas = 1;
+        kernels[i].registers = i;
+    }
+    memset(longest, 'z', SLW_LIMIT_NAME_BYTES + 1);
+    longest[SLW_LIMIT_NAME_BYTES] = '\0';
+    kernels[count - 1].name = longest;
+    contract.kernels = kernels;
+    contract.kernel_count = count;
+    contract.isa_version = NULL;
+    slwi_buffer text;
+    write_contract(&contract, &text);
+    const slwi_json_limits wide = {SIZE_MAX, 64, SIZE_MAX, 0};
+    slwi_json_document *document = NULL;
+    slw_contract *back = NULL;
+    slt_ok(slwi_json_parse(&allocator, (slw_bytes){text.data, text.size}, &wide, &document, &err), &err);
+    slt_ok(slwi_contract_read(&allocator, slwi_json_root(document), &back, &err), &err);
+    slwi_json_free(&document);
+    slt_ok(slwi_contract_compare(&contract, back, &err), &err);
+    ck_assert_ptr_null(back->isa_version);
+    ck_assert_ptr_nonnull(slw_contract_find(back, longest));
+    ck_assert_uint_eq(slw_contract_find(back, "k40000")->registers, 40000);
+    slwi_contract_free(&allocator, &back);
+    slwi_buffer_free(&text);
+
+    longest[SLW_LIMIT_NAME_BYTES] = 'z'; /* one byte more */
+    longest[SLW_LIMIT_NAME_BYTES + 1] = '\0';
+    contract.kernels = kernels + count - 1;
+    contract.kernel_count = 1;
+    write_contract(&contract, &text);
+    ck_assert_int_eq(read_contract(text.data, text.size, &back, &err), SLW_E_INVALID_METADATA);
+    ck_assert_str_eq(err.subject, "name");
+    slwi_buffer_free(&text);
+    free(kernels);
+    free(names);
+    free(longest);
 }
 END_TEST
 
@@ -322,13 +518,16 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("backend/contract");
     TCase *tcase = tcase_create("contract");
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, 300);
     tcase_add_test(tcase, every_field_survives);
     tcase_add_test(tcase, find_by_name);
     tcase_add_test(tcase, every_difference_is_named);
+    tcase_add_test(tcase, silence_is_no_difference);
+    tcase_add_test(tcase, renewed);
     tcase_add_test(tcase, what_is_refused);
     tcase_add_test(tcase, lone_surrogates_are_refused);
     tcase_add_test(tcase, counts_are_bounded);
+    tcase_add_test(tcase, the_largest_contract);
     tcase_add_test(tcase, every_allocation_may_fail);
     suite_add_tcase(suite, tcase);
     return slt_run(suite, NULL);
