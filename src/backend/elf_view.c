@@ -131,6 +131,15 @@ static slw_code read_counts(slwi_elf *elf, uint32_t *names_index, slw_error *err
     return SLW_OK;
 }
 
+/* Sections that take no room in the file. Relocatable cubins have types of their own for device memory, and what was
+   linked keeps some of them. */
+static int has_no_bytes(const slwi_elf *elf, uint32_t type) {
+    if (type == 0 || type == SLWI_SHT_NOBITS) return 1;
+    if (elf->machine != SLWI_EM_CUDA) return 0;
+    return type == SLWI_SHT_CUDA_GLOBAL || type == SLWI_SHT_CUDA_LOCAL || type == SLWI_SHT_CUDA_SHARED ||
+           type == SLWI_SHT_CUDA_SHARED_RESERVED;
+}
+
 static slw_code read_section(const slwi_elf *elf, uint32_t index, slwi_elf_section *out, slw_error *err) {
     uint64_t at = elf->section_offset + (uint64_t)index * SECTION_HEADER_BYTES;
     slwi_elf_section section;
@@ -147,7 +156,7 @@ static slw_code read_section(const slwi_elf *elf, uint32_t index, slwi_elf_secti
     section.name.data = "";
     section.bytes.data = "";
     /* Section 0 holds the extended counts in its size: it has no bytes. */
-    if (section.type != 0 && section.type != SLWI_SHT_NOBITS &&
+    if (!has_no_bytes(elf, section.type) &&
         !slwi_window(elf->file, section.offset, section.size, &section.bytes)) {
         uint64_t end = section.offset > elf->file.size ? section.offset : elf->file.size;
         return slwi_elf_bad(elf, err, "TRUNCATED", end, "a section ends past the end of the file");
@@ -184,6 +193,12 @@ static slw_code read_segment(const slwi_elf *elf, uint32_t index, slwi_elf_segme
     return SLW_OK;
 }
 
+/* Names may share bytes, so their sum is not bounded by the file. */
+static slw_code too_many_names(uint64_t bytes, slw_error *err) {
+    slwi_error_amount(err, "names of ELF sections", bytes, SLWI_ELF_SECTION_NAMES_MAX, "bytes");
+    return slwi_fail(err, SLW_E_LIMIT, "NAMES_TOO_LONG", "the names of the ELF file's sections are too long together");
+}
+
 static slw_code check_extents(slwi_elf *elf, uint32_t names_index, slw_error *err) {
     slwi_elf_section section;
     slwi_elf_segment segment;
@@ -196,9 +211,12 @@ static slw_code check_extents(slwi_elf *elf, uint32_t names_index, slw_error *er
         if (rc != SLW_OK) return rc;
         elf->section_names = section.bytes;
     }
+    uint64_t names = 0;
     for (uint32_t i = 0; i < elf->section_count; i++) {
         rc = read_section(elf, i, &section, err);
         if (rc != SLW_OK) return rc;
+        names += section.name.size;
+        if (names > SLWI_ELF_SECTION_NAMES_MAX) return too_many_names(names, err);
     }
     for (uint32_t i = 0; i < elf->segment_count; i++) {
         rc = read_segment(elf, i, &segment, err);
@@ -215,6 +233,8 @@ slw_code slwi_elf_open(slw_bytes file, const char *name, slwi_elf *out, slw_erro
     elf.section_names.data = "";
     slw_code rc = check_magic(file, name, err);
     if (rc != SLW_OK) return rc;
+    (void)slwi_read_u8(file, 7, &elf.os_abi);
+    (void)slwi_read_u8(file, 8, &elf.abi_version);
     elf.type = u16(file, 16);
     elf.machine = u16(file, 18);
     elf.segment_offset = u64(file, 32);
@@ -285,6 +305,7 @@ int slwi_elf_symbol_at(const slwi_elf_section *symbols, uint64_t index, slwi_elf
     out->type = info & 15u;
     out->binding = (uint8_t)(info >> 4);
     out->visibility = other & 3u;
+    out->other = other;
     out->section = u16(entry, 6);
     out->value = u64(entry, 8);
     out->size = u64(entry, 16);

@@ -5,8 +5,11 @@
 #define SLWI_ELF_VIEW_H
 
 #include <slipway/bytes.h>
+#include <slipway/limits.h>
 
-#define SLWI_ET_DYN 3u
+#define SLWI_ET_REL  1u
+#define SLWI_ET_EXEC 2u
+#define SLWI_ET_DYN  3u
 
 #define SLWI_EM_386     3u
 #define SLWI_EM_ARM     40u
@@ -17,23 +20,42 @@
 #define SLWI_EM_RISCV   243u
 
 #define SLWI_SHT_PROGBITS 1u
+#define SLWI_SHT_SYMTAB   2u
+#define SLWI_SHT_STRTAB   3u
+#define SLWI_SHT_NOTE     7u
 #define SLWI_SHT_NOBITS   8u
 #define SLWI_SHT_DYNSYM   11u
+
+#define SLWI_SHT_CUDA_GLOBAL          0x70000007u
+#define SLWI_SHT_CUDA_LOCAL           0x70000009u
+#define SLWI_SHT_CUDA_SHARED          0x7000000au
+#define SLWI_SHT_CUDA_SHARED_RESERVED 0x70000015u
+
+#define SLWI_STT_OBJECT 1u
+#define SLWI_STT_FUNC   2u
+
+#define SLWI_SHN_UNDEFINED 0u
+#define SLWI_SHN_RESERVED  0xff00u /* from here on: absolute, common, … */
 
 #define SLWI_SHF_ALLOC 2u
 
 #define SLWI_PF_X       1u
 #define SLWI_PT_LOAD    1u
 #define SLWI_PT_DYNAMIC 2u
+#define SLWI_PT_NOTE    4u
 
-/* Names of sections are at most this long: mangled kernel names stand in them. */
-#define SLWI_ELF_SECTION_NAME_MAX 8192u
+/* Names of sections are at most this long: a mangled kernel name with a prefix stands in them. All of one file
+   together pass the second limit only where they overlap, in a file made to waste time. */
+#define SLWI_ELF_SECTION_NAME_MAX  (SLW_LIMIT_NAME_BYTES + 64u)
+#define SLWI_ELF_SECTION_NAMES_MAX (4u * SLW_LIMIT_NAMES_BYTES)
 
 typedef struct slwi_elf {
     slw_bytes file;
     const char *name; /* what errors call the file */
     uint16_t type;
     uint16_t machine;
+    uint8_t os_abi;
+    uint8_t abi_version;
     uint32_t flags;
     uint32_t section_count;
     uint32_t segment_count;
@@ -44,7 +66,7 @@ typedef struct slwi_elf {
 
 typedef struct slwi_elf_section {
     slw_bytes name;  /* without the NUL */
-    slw_bytes bytes; /* empty for SHT_NOBITS */
+    slw_bytes bytes; /* empty for SHT_NOBITS and its like */
     uint32_t type, link, info;
     uint64_t flags, address, offset, size, alignment, entry_size;
 } slwi_elf_section;
@@ -58,6 +80,7 @@ typedef struct slwi_elf_segment {
 typedef struct slwi_elf_symbol {
     uint32_t name_offset; /* in the string table: read by the caller, who knows how long a name may be */
     uint8_t type, binding, visibility;
+    uint8_t other;    /* the whole byte: visibility and what the processor's ABI keeps above it */
     uint16_t section; /* 0: undefined */
     uint64_t value, size;
 } slwi_elf_symbol;
