@@ -21,8 +21,8 @@ typedef struct cli_options {
     int read_only, no_cache, trust_root, json, help, version;
     int verify_policy, identity_policy; /* SLW_VERIFY_…, SLW_IDENTITY_… */
     /* of some */
-    const char *domain, *entry, *grid, *block, *shared, *state, *spec, *expect, *tolerance, *timeout;
-    int probe;
+    const char *domain, *entry, *grid, *block, *shared, *state, *spec, *expect, *tolerance, *timeout, *target;
+    int probe, sass;
     cli_list args, flags, includes, files; /* files: what is not an option */
 } cli_options;
 
@@ -50,6 +50,9 @@ slw_memo *cli_open_memo(const cli_options *options, const cli_places *places);
 /* The compiler of --cc, SLIPWAY_CC, PATH or the system's directories, under the policy of --identity. */
 slw_code cli_open_compiler(const cli_options *options, slw_store *store, slw_memo *memo, slw_compiler **out,
                            slw_error *err);
+
+/* The device of --device (host when there is none) with --driver-library. */
+slw_code cli_open_device(const cli_options *options, slw_device **out, slw_error *err);
 
 /* Says a failure, as {"error": …} on standard output with --json, else on standard error; gives the exit status. */
 int cli_fail(const cli_options *options, const slw_error *err);
@@ -94,6 +97,7 @@ int verb_digest(const cli_options *options, slw_error *err);
 int verb_lookup(const cli_options *options, slw_error *err);
 int verb_put(const cli_options *options, slw_error *err);
 int verb_get(const cli_options *options, slw_error *err);
+int verb_inspect(const cli_options *options, slw_error *err);
 int verb_doctor(const cli_options *options, slw_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* doctor: what this machine has. */
 #include "cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct findings {
@@ -124,6 +125,46 @@ static void put_compilers(cli_json *json, const findings *f) {
     put_end(json, ']');
 }
 
+/* Looked for, never started: in PATH, then in the usual places. */
+static slw_code find_disassembler(slw_image_kind kind, slw_text *path, slw_error *err) {
+    slw_disassemble_options how = SLW_DISASSEMBLE_OPTIONS_INIT;
+    how.search_path = secure_getenv("PATH");
+    slw_code code = slw_disassembler_find(&how, kind, path, err);
+    if (code != SLW_E_TOOL_MISSING || how.search_path == NULL) return code;
+    how.search_path = NULL;
+    return slw_disassembler_find(&how, kind, path, err);
+}
+
+static const slw_image_kind disassembled[] = {SLW_IMAGE_CUBIN, SLW_IMAGE_HSACO};
+#define DISASSEMBLED (sizeof disassembled / sizeof *disassembled)
+
+static void put_disassemblers(cli_json *json) {
+    put_array(json, "disassemblers");
+    for (size_t i = 0; i < DISASSEMBLED; i++) {
+        slw_error err = SLW_ERROR_INIT;
+        slw_text path = SLW_TEXT_INIT;
+        const slw_code code = find_disassembler(disassembled[i], &path, &err);
+        put_object(json, NULL);
+        put_text(json, "kind", slw_image_kind_name(disassembled[i]));
+        put_text(json, "path", path.data);
+        if (code != SLW_OK) put_error(json, "error", &err);
+        put_end(json, '}');
+        slw_text_release(&path);
+    }
+    put_end(json, ']');
+}
+
+static void print_disassemblers(void) {
+    for (size_t i = 0; i < DISASSEMBLED; i++) {
+        slw_error err = SLW_ERROR_INIT;
+        slw_text path = SLW_TEXT_INIT;
+        const slw_code code = find_disassembler(disassembled[i], &path, &err);
+        printf("disassembler of %s %s%s\n", slw_image_kind_name(disassembled[i]),
+               code == SLW_OK ? "" : "none: ", code == SLW_OK ? path.data : err.message);
+        slw_text_release(&path);
+    }
+}
+
 static int print_text(const findings *f) {
     slw_driver_status status = SLW_DRIVER_STATUS_INIT;
     for (size_t i = 0; slw_driver_examine(i, &status); i++)
@@ -136,6 +177,7 @@ static int print_text(const findings *f) {
     if (f->store_code != SLW_OK) printf("  %s\n", f->store_error.message);
     if (f->store_code == SLW_OK && f->places.cache != NULL && f->health.file_system[0] != '\0')
         printf("  on %s%s\n", f->health.file_system, f->health.local_file_system ? "" : ", not local");
+    print_disassemblers();
     printf("private builds in %s\nmemo   %s\nsha256 %s\n", f->places.private_root,
            f->places.memo ? f->places.memo : "none", slw_sha256_implementation());
     if (f->compiler == NULL) {
@@ -167,6 +209,7 @@ int verb_doctor(const cli_options *options, slw_error *err) {
         put_text(&json, "memo", f.places.memo);
         put_text(&json, "sha256", slw_sha256_implementation());
         put_compilers(&json, &f);
+        put_disassemblers(&json);
         status = put_close(&json);
     }
     slw_compiler_close(&f.compiler);

@@ -11,14 +11,15 @@ static const struct verb {
     int (*run)(const cli_options *options, slw_error *err);
     size_t least_files, most_files;
 } verbs[] = {
-    {"run", verb_run, 1, 1},       {"ls", verb_ls, 0, 0},         {"show", verb_show, 1, 1},
-    {"verify", verb_verify, 0, 0}, {"digest", verb_digest, 1, 1}, {"lookup", verb_lookup, 1, 1},
-    {"put", verb_put, 2, 2},       {"get", verb_get, 2, 2},       {"doctor", verb_doctor, 0, 0},
+    {"run", verb_run, 1, 1},       {"ls", verb_ls, 0, 0},
+    {"show", verb_show, 1, 1},     {"verify", verb_verify, 0, 0},
+    {"digest", verb_digest, 1, 1}, {"lookup", verb_lookup, 1, 1},
+    {"put", verb_put, 2, 2},       {"get", verb_get, 2, 2},
+    {"doctor", verb_doctor, 0, 0}, {"inspect", verb_inspect, 1, CLI_MAX_LIST},
 };
 
 /* Verbs that have a name already and nothing behind it yet. */
-static const char *const later[] = {"inspect", "why",     "gc",      "stats",  "warm",
-                                    "pack",    "promote", "restore", "export", "import"};
+static const char *const later[] = {"why", "gc", "stats", "warm", "pack", "promote", "restore", "export", "import"};
 
 int cli_fail(const cli_options *options, const slw_error *err) {
     if (options->json) {

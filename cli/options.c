@@ -38,7 +38,7 @@ static const struct option {
     {"--version", FLAG, offsetof(cli_options, version), NULL, "the version"},
     {"--domain", TEXT, offsetof(cli_options, domain), "verify lookup put get digest ls show",
      "D  identity domain (slipway.identity)"},
-    {"--entry", TEXT, offsetof(cli_options, entry), "run", "NAME  the kernel (the only one)"},
+    {"--entry", TEXT, offsetof(cli_options, entry), "run inspect", "NAME  the kernel (the only one; of --sass: all)"},
     {"--grid", TEXT, offsetof(cli_options, grid), "run", "X,Y,Z  blocks (1,1,1)"},
     {"--block", TEXT, offsetof(cli_options, block), "run", "X,Y,Z  threads (what the kernel requires, else 1,1,1)"},
     {"--shared", TEXT, offsetof(cli_options, shared), "run", "BYTES  dynamic shared memory"},
@@ -51,6 +51,8 @@ static const struct option {
     {"--timeout", TEXT, offsetof(cli_options, timeout), "run", "SECONDS  for the compile"},
     {"--state", TEXT, offsetof(cli_options, state), "show", "generated|ready"},
     {"--spec", TEXT, offsetof(cli_options, spec), "show", "DIGEST"},
+    {"--target", TEXT, offsetof(cli_options, target), "inspect", "T  sm_90, gfx942, host: what would not fit there"},
+    {"--sass", FLAG, offsetof(cli_options, sass), "inspect", "machine code too, by the vendor's disassembler"},
     {"--probe", FLAG, offsetof(cli_options, probe), "doctor",
      "try the file system's abilities (writes and removes files)"},
 };
@@ -65,7 +67,8 @@ void cli_help(FILE *to) {
           "  put REQUEST.json DIR         publish the files of DIR\n"
           "  get REQUEST.json DEST        copy a hit to DEST\n"
           "  digest RECORD.json           a typed record to its digest\n"
-          "  doctor              drivers, cache, compilers\n"
+          "  inspect FILE...     what is in a binary or PTX; with --target or --device, what would not fit\n"
+          "  doctor              drivers, cache, compilers, disassemblers\n"
           "options of every verb, then of some:\n",
           to);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -325,6 +328,19 @@ slw_code cli_open_compiler(const cli_options *options, slw_store *store, slw_mem
     compiler.compiler = options->cc != NULL ? options->cc : environment("SLIPWAY_CC");
     compiler.search_path = secure_getenv("PATH");
     return slw_compiler_open(&compiler, out, err);
+}
+
+slw_code cli_open_device(const cli_options *options, slw_device **out, slw_error *err) {
+    const char *wanted = options->device != NULL ? options->device : "host";
+    const char *colon = strchr(wanted, ':');
+    char kind[16];
+    slw_device_options device = SLW_DEVICE_OPTIONS_INIT;
+    snprintf(kind, sizeof kind, "%.*s", colon != NULL ? (int)(colon - wanted) : (int)strlen(wanted), wanted);
+    device.kind = kind;
+    device.driver_library = options->driver_library;
+    /* Nine digits at most, as was checked when the options were read. */
+    if (colon != NULL) device.ordinal = (uint32_t)strtoul(colon + 1, NULL, 10);
+    return slw_device_open(&device, out, err);
 }
 
 slw_code cli_read_file(const char *path, size_t limit_bytes, char **out, size_t *size, slw_error *err) {

@@ -68,8 +68,11 @@ static void on_event(void *context, const slw_event *event) {
     switch (event->phase) {
     case SLW_PHASE_LOOKUP: { /* INVALID and STORAGE_ERROR are no misses: `reason` has the words */
         const int hit = strcmp(event->outcome, "HIT") == 0;
-        record(r, LOOKUP, hit ? "HIT" : strcmp(event->outcome, "MISS") == 0 ? "MISS" : "FAILED", event->duration_ns,
-               event->bytes, hit);
+        record(r, LOOKUP,
+               hit                                   ? "HIT"
+               : strcmp(event->outcome, "MISS") == 0 ? "MISS"
+                                                     : "FAILED",
+               event->duration_ns, event->bytes, hit);
         break;
     }
     case SLW_PHASE_STAGE:
@@ -155,19 +158,6 @@ static slw_code parse_run(run *r, slw_error *err) {
     if (code == SLW_OK) code = arguments_parse(&o->args, &r->args, err);
     r->shape.entry = o->entry;
     return code;
-}
-
-static slw_code open_device(run *r, slw_error *err) {
-    const char *wanted = r->options->device != NULL ? r->options->device : "host";
-    const char *colon = strchr(wanted, ':'), *rest = NULL;
-    char kind[16];
-    slw_device_options device = SLW_DEVICE_OPTIONS_INIT;
-    snprintf(kind, sizeof kind, "%.*s", colon != NULL ? (int)(colon - wanted) : (int)strlen(wanted), wanted);
-    device.kind = kind;
-    device.driver_library = r->options->driver_library;
-    if (colon != NULL && parse_u32(colon + 1, "--device", &device.ordinal, '\0', &rest, err) != SLW_OK)
-        return SLW_E_USAGE;
-    return slw_device_open(&device, &r->device, err);
 }
 
 static slw_code open_compiler(run *r, slw_error *err) {
@@ -390,7 +380,7 @@ static slw_code prepare(run *r, slw_error *err) {
     if (code == SLW_OK && r->places.cache == NULL && !r->options->no_cache)
         fprintf(stderr, "slipway: no cache: %s\n", r->places.why_no_cache);
     if (code == SLW_OK) code = slw_metrics_create(&metrics, &r->metrics, err);
-    if (code == SLW_OK) code = open_device(r, err);
+    if (code == SLW_OK) code = cli_open_device(r->options, &r->device, err);
     if (code == SLW_OK && r->is_source) code = cli_open_store(r->options, &r->places, NULL, r->metrics, &r->store, err);
     if (code == SLW_OK && r->is_source) code = open_compiler(r, err);
     return code;
