@@ -1,6 +1,7 @@
 #include "ptx_read.h"
 
 #include <slipway/limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "contract_fields.h"
@@ -132,6 +133,9 @@ static slw_code fill(builder *b, const char *backend, const char *name, slw_cont
         put_kernel(b, b->order[i], &b->kernels[i], b->params + first);
         first += b->order[i]->param_count;
     }
+    char isa_version[24];
+    (void)snprintf(isa_version, sizeof(isa_version), "%u.%u", (unsigned)module->version_major,
+                   (unsigned)module->version_minor);
     slw_contract draft;
     memset(&draft, 0, sizeof(draft));
     draft.schema = SLW_CONTRACT_SCHEMA;
@@ -139,6 +143,8 @@ static slw_code fill(builder *b, const char *backend, const char *name, slw_cont
     draft.backend = backend;
     draft.target = put(b, module->target);
     draft.launch_binary = name != NULL && name[0] != '\0' ? name : SLWI_PTX_LAUNCH_BINARY;
+    draft.kind = SLW_IMAGE_PTX;
+    draft.isa_version = isa_version;
     draft.kernels = b->kernels;
     draft.kernel_count = module->kernel_count;
     return slwi_contract_copy(b->allocator, &draft, out, b->err);
