@@ -1,10 +1,10 @@
 /* NVIDIA's compatibility rules.
  *
  * Sources: the CUDA programming guide, "Binary compatibility" and "PTX compatibility" (a cubin runs on devices of its
- * major number with an equal or higher minor number; PTX on any device of an equal or higher capability), "Feature
- * set compiler targets" ('a': that capability only; 'f': the family, equal or higher minor numbers); the PTX ISA manual,
- * directive .target with its table of families; ptxas 13.0's own words for --gpu-name. A family is, so far, the
- * devices of one major number: {100, 103, 107}, {110}, {120, 121}. Newer numbers than these follow the same rules.
+ * major number with an equal or higher minor number; PTX on any device of an equal or higher capability), and of its
+ * "Feature set compiler targets" ('a': that capability only; 'f': its family, equal or higher minor numbers); the PTX
+ * ISA manual, directive .target with its table of families; what ptxas 13.0 and 13.5 compile for what. A family is, so
+ * far, the devices of one major number: {100, 103, 107}, {110}, {120, 121}. Newer numbers follow the same rules.
  *
  * sm_101 is the name that PTX ISA 8.6 to 8.8 (CUDA 12.7 to 12.9) had for what 9.0 calls sm_110: one architecture, two
  * names, and no relative of sm_100. The guide grants binary compatibility between desktop and Tegra (sm_87) to nobody
@@ -90,8 +90,9 @@ slwi_target_verdict slwi_cubin_runs(const slwi_built_for *built, const slwi_sm *
 /* ---- PTX -------------------------------------------------------------------------------------------------------- */
 
 /* The first PTX ISA that knows a target, major × 10 + minor: PTX ISA manual, release notes, as LLVM's NVPTX back end
-   lists them too (sm_70, 72, 101); from sm_75 on confirmed with ptxas 13.0.88, which refuses the version before (sm_88:
-   it takes 7.3). Targets that are not here, newer ones above all, have no known minimum. */
+   had them too (up to sm_72, and sm_101); from sm_75 on confirmed with ptxas 13.0.88 and 13.5.37, which refuse the
+   version before. Of sm_88 they say 7.3 and 9.0: the lower one proves nothing wrong. Targets that are not here, newer
+   ones above all, have no known minimum. */
 typedef struct first_isa {
     uint32_t number;
     uint32_t plain, a, f; /* 0: there is none */
@@ -101,7 +102,7 @@ static const first_isa first_isas[] = {
     {50, 40, 0, 0},    {52, 41, 0, 0},    {53, 42, 0, 0},    {60, 50, 0, 0},    {61, 50, 0, 0},    {62, 50, 0, 0},
     {70, 60, 0, 0},    {72, 61, 0, 0},    {75, 63, 0, 0},    {80, 70, 0, 0},    {86, 71, 0, 0},    {87, 74, 0, 0},
     {88, 73, 0, 0},    {89, 78, 0, 0},    {90, 78, 80, 0},   {100, 86, 86, 88}, {101, 86, 86, 88}, {103, 88, 88, 88},
-    {110, 90, 90, 90}, {120, 87, 87, 88}, {121, 88, 88, 88},
+    {107, 94, 94, 94}, {110, 90, 90, 90}, {120, 87, 87, 88}, {121, 88, 88, 88},
 };
 
 static uint32_t first_isa_of(const slwi_sm *sm) {

@@ -10,6 +10,7 @@ pub const tests: []const []const u8 = &.{
     "test_request",
     "test_sha256",
     "test_spec",
+    "test_target",
     "test_tree",
     "test_vectors",
 };
