@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+#include "cuda_backend.h"
+#include "hip_backend.h"
 #include "host_backend.h"
 
-static const slw_backend_vtable *const built_in[] = {&slwi_host_backend, NULL};
+static const slw_backend_vtable *const built_in[] = {&slwi_host_backend, &slwi_cuda_backend, &slwi_hip_backend, NULL};
 
 const slw_backend_vtable *slwi_backend_find(const char *name) {
     if (name == NULL) return NULL;

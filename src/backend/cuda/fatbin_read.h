@@ -12,16 +12,16 @@ typedef struct slwi_fatbin_entry {
     const char *compression; /* "lz4", "zstd", "unknown"; NULL: none */
     uint32_t raw_kind;
     uint64_t flags;
-    slw_bytes bytes; /* the payload as it stands: compressed, or the image without padding */
-    uint64_t offset_bytes; /* of it in the file */
+    slw_bytes bytes;             /* the payload as it stands: compressed, or the image without padding */
+    uint64_t offset_bytes;       /* of it in the file */
     uint64_t uncompressed_bytes; /* 0: not said */
 } slwi_fatbin_entry;
 
 /* A place in the walk; starts as zeros. */
 typedef struct slwi_fatbin_cursor {
-    uint64_t at;           /* of the next entry */
+    uint64_t at;            /* of the next entry */
     uint64_t container_end; /* 0: a container's header comes next */
-    uint32_t count;        /* entries so far */
+    uint32_t count;         /* entries so far */
 } slwi_fatbin_cursor;
 
 /* 1 where the bytes begin with a container's magic. */

@@ -1,0 +1,9 @@
+#ifndef SLWI_CUDA_BACKEND_H
+#define SLWI_CUDA_BACKEND_H
+
+#include <slipway/sys/backend_impl.h>
+
+/* Reads cubins, fatbins and PTX; compiling is not part of it yet. */
+extern const slw_backend_vtable slwi_cuda_backend;
+
+#endif
