@@ -58,10 +58,16 @@ static slw_code read_alone(reading *r, const char *target, slw_contract **out) {
 
 static slw_code read_with_triton(reading *r, slw_contract **out) {
     slw_contract *binary = NULL;
+    slw_contract *joined = NULL;
     slw_code rc = read_alone(r, r->target, &binary);
     if (rc != SLW_OK) return rc;
-    rc = slwi_triton_contract(&r->allocator, &r->triton, binary, out, r->err);
+    rc = slwi_triton_contract(&r->allocator, &r->triton, binary, &joined, r->err);
     r->reader->release_contract(&r->allocator, &binary);
+    if (rc == SLW_OK) rc = slwi_triton_check_shared(r->binary, joined, r->err);
+    if (rc == SLW_OK)
+        *out = joined;
+    else
+        slwi_contract_free(&r->allocator, &joined);
     return rc;
 }
 

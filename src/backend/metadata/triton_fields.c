@@ -182,8 +182,8 @@ static slw_code read_version(const slwi_json *root, slwi_triton_metadata *out, s
 static slw_code count_scratch_params(const slwi_json *root, slwi_triton_metadata *out, slw_error *err) {
     const int has_global = slwi_json_get(root, "global_scratch_size") != NULL;
     const int has_profile = slwi_json_get(root, "profile_scratch_size") != NULL;
-    const int is_hip = strcmp(out->backend, "hip") == 0;
-    if (!has_global && out->version >= (is_hip ? 309u : 303u))
+    const int is_cuda = strcmp(out->backend, "cuda") == 0;
+    if (!has_global && out->version >= (is_cuda ? 303u : 309u))
         return refuse(err, "global_scratch_size", "MISSING_FIELD", "is missing");
     if (!has_profile && out->version >= 306) return refuse(err, "profile_scratch_size", "MISSING_FIELD", "is missing");
     if (has_profile)

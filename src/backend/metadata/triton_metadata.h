@@ -46,4 +46,8 @@ slw_code slwi_triton_read(const slwi_json *root, slwi_triton_metadata *out, slw_
 slw_code slwi_triton_contract(const slw_allocator *allocator, const slwi_triton_metadata *metadata,
                               const slw_contract *binary, slw_contract **out, slw_error *err);
 
+/* What slwi_triton_contract gave, once more against the bytes of its binary: CONTRACT_MISMATCH (`shared`) where the
+   metadata has no shared memory and a cubin uses some. */
+slw_code slwi_triton_check_shared(slw_bytes binary, const slw_contract *contract, slw_error *err);
+
 #endif
