@@ -143,13 +143,24 @@ static slw_code check_registers(const slw_kernel_contract *kernel, const slw_dev
     return SLW_OK;
 }
 
+/* Who asks for a cluster of a size that is not portable gets what the largest devices grant; the driver says whether
+   this one does. */
+#define PORTABLE_CLUSTER 8u
+#define LARGEST_CLUSTER  16u
+
 static slw_code check_cluster(const slw_kernel_contract *kernel, const slw_device_info *info, const slwi_shape *shape,
                               slw_error *err) {
     if (all_zero(shape->cluster)) return SLW_OK;
     if (any_zero(shape->cluster))
         return invalid(err, kernel, info->name, "BAD_CLUSTER", "a dimension of the cluster is 0");
     const uint64_t rank = product3(shape->cluster);
-    const uint64_t device = info->max_cluster_rank != 0 ? info->max_cluster_rank : 1;
+    uint64_t device = info->max_cluster_rank != 0 ? info->max_cluster_rank : 1;
+    if (device == PORTABLE_CLUSTER) {
+        if ((shape->flags & SLW_LAUNCH_NON_PORTABLE_CLUSTER) != 0)
+            device = LARGEST_CLUSTER;
+        else if (rank > PORTABLE_CLUSTER && rank <= LARGEST_CLUSTER)
+            slwi_error_hint(err, "Ask for it with SLW_LAUNCH_NON_PORTABLE_CLUSTER: some devices grant it.");
+    }
     const uint64_t limit = limit_of(device, kernel->max_cluster_rank);
     if (rank > limit) return over(err, kernel, info, "cluster", rank, limit, "blocks");
     return SLW_OK;
@@ -200,7 +211,11 @@ static void least_block(const slw_kernel_contract *kernel, const slw_device_info
 }
 
 slw_code slwi_preflight_least(const slw_kernel_contract *kernel, const slw_device_info *info, slw_error *err) {
-    slwi_shape least = {{1, 1, 1}, {0, 0, 0}, kernel->dynamic_shared_bytes, kernel->cooperative, 0};
+    slwi_shape least = {
+        .shared_bytes = kernel->dynamic_shared_bytes,
+        .cooperative = kernel->cooperative,
+        .flags = SLW_LAUNCH_NON_PORTABLE_CLUSTER, /* some shape may ask for it */
+    };
     least_block(kernel, info, least.block);
     if (kernel->cluster_required) memcpy(least.cluster, kernel->cluster, sizeof least.cluster);
     return slwi_preflight_shape(kernel, info, &least, err);

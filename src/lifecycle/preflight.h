@@ -13,7 +13,7 @@
 slw_code slwi_preflight_target(const slw_contract *contract, const slw_device_info *info, slw_error *err);
 
 /* The least a kernel asks for in any shape: its required block or one warp, its static and required dynamic memory, the
-   cluster the binary fixes. */
+   cluster the binary fixes (of the sizes that have to be asked for too: a shape may). */
 slw_code slwi_preflight_least(const slw_kernel_contract *kernel, const slw_device_info *info, slw_error *err);
 
 /* Before a load: the target, and that at least one kernel could be launched in some shape. */
