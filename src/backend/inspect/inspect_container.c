@@ -44,12 +44,6 @@ slw_code slwi_inspect_fatbin(slwi_inspect_walk *walk, slw_bytes fatbin, uint64_t
     slwi_fatbin_cursor cursor;
     memset(&cursor, 0, sizeof(cursor));
     for (;;) {
-        if (cursor.at != 0 && (cursor.container_end == 0 || cursor.at == cursor.container_end)) {
-            const uint64_t next = past_zeros(fatbin, cursor.at);
-            if (next == fatbin.size) return SLW_OK; /* padding to the end */
-            cursor.at = next;
-            cursor.container_end = 0;
-        }
         slwi_fatbin_entry entry;
         memset(&entry, 0, sizeof(entry));
         slw_code rc = slwi_fatbin_next(fatbin, walk->name, &cursor, &entry, walk->err);
