@@ -8,7 +8,7 @@
 
 SLW_BEGIN_DECLS
 
-#define SLW_CONTRACT_SCHEMA 1u
+#define SLW_CONTRACT_SCHEMA 2u /* 2: kind, isa_version, three kinds of registers, programmatic_launch */
 
 /* What the bytes are. PTX is compiled by the driver when it is loaded; LTO IR is not loadable by itself. */
 typedef enum slw_image_kind {

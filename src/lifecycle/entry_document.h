@@ -30,7 +30,8 @@ typedef struct slwi_entry_document {
 /* Appends the document to a buffer; the caller asks slwi_buffer_status. */
 void slwi_entry_document_write(const slwi_entry_document *document, slwi_buffer *out);
 
-/* The contract in a document: OK with *out NULL where its schema is another one (read the binary instead).
+/* The contract in a document: OK with *out NULL where its schema, or the contract's, is another one (read the binary
+   instead).
    INVALID_METADATA for anything that is not what the writer would have written. */
 slw_code slwi_entry_document_contract(const slw_allocator *allocator, slw_bytes text, slw_contract **out,
                                       slw_error *err);

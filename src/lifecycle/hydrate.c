@@ -26,19 +26,23 @@ static slw_code settle(slwi_core *core, slwi_contract_box *box, slw_error *err) 
     return SLW_OK;
 }
 
-/* The contract of the binary's own bytes, in place of the stored one. */
+/* What the binary's own bytes say, in place of what another reader made of them; what metadata once said is kept. */
 static slw_code derive_anew(slwi_core *core, const slw_backend_vtable *reader, slw_error *err) {
+    const slw_contract *stored = core->box->contract;
     slwi_image *image = NULL;
+    slw_contract *derived = NULL;
     slw_contract *contract = NULL;
     slwi_contract_box *box = NULL;
     slw_code rc = slwi_core_image(core, core->launch_index, &image, err);
     if (rc == SLW_OK)
-        rc = reader->read_contract(&core->allocator, slwi_image_bytes(image), core->box->contract->launch_binary,
-                                   core->box->contract->target, &contract, err);
+        rc = reader->read_contract(&core->allocator, slwi_image_bytes(image), stored->launch_binary, stored->target,
+                                   &derived, err);
     if (rc != SLW_OK) return rc;
-    rc = slwi_contract_box_create(&core->allocator, contract, reader, &box, err);
+    rc = slwi_contract_renew(&core->allocator, stored, derived, &contract, err);
+    reader->release_contract(&core->allocator, &derived);
+    if (rc == SLW_OK) rc = slwi_contract_box_create(&core->allocator, contract, NULL, &box, err);
     if (rc != SLW_OK) {
-        reader->release_contract(&core->allocator, &contract);
+        slwi_contract_free(&core->allocator, &contract);
         return rc;
     }
     slwi_release(core->box);

@@ -242,7 +242,7 @@ slw_code slwi_triton_contract(const slw_allocator *allocator, const slwi_triton_
     if (a.kernel == NULL) {
         about(&a, "name");
         return slwi_fail(err, SLW_E_CONTRACT_MISMATCH, "CONTRACT_DIFFERS",
-                         "the metadata's name is %.160s, and the binary's kernel%s %.160s%s", metadata->name,
+                         "the metadata's name is %.200s, and the binary's kernel%s %.200s%s", metadata->name,
                          binary->kernel_count == 1 ? " is" : "s are", binary->kernels[0].name,
                          binary->kernel_count == 1 ? "" : " and others");
     }

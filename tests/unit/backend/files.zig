@@ -1,5 +1,6 @@
 pub const tests: []const []const u8 = &.{
     "test_contract",
+    "test_contract_read",
     "test_disassemble",
     "test_host_backend",
     "test_host_faults",
@@ -14,4 +15,7 @@ pub const tests: []const []const u8 = &.{
     "test_ptx_fixtures",
     "test_ptx_mutations",
     "test_ptx_pitfall_11_grid_unit",
+    "test_triton_agreement",
+    "test_triton_damage",
+    "test_triton_oracle",
 };

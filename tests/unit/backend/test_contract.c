@@ -9,7 +9,7 @@
 #include "memory.h"
 #include "slt.h"
 
-#define SCHEMA "1" /* SLW_CONTRACT_SCHEMA as text */
+#define SCHEMA "2" /* SLW_CONTRACT_SCHEMA as text */
 
 static slw_allocator allocator = SLW_ALLOCATOR_INIT;
 
@@ -398,8 +398,9 @@ START_TEST(counts_are_bounded) {
     slwi_buffer_init(&text, &allocator, SIZE_MAX);
     slwi_buffer_append_text(&text, "{\"backend\":\"host\",\"isa_version\":null,\"kernels\":[0");
     for (uint32_t i = 0; i < SLW_LIMIT_KERNELS; i++) slwi_buffer_append_text(&text, ",0");
-    slwi_buffer_append_text(&text, "],\"kind\":\"host\",\"launch_binary\":\"k\",\"reader_revision\":1,\"schema\":" SCHEMA
-                                   ",\"target\":\"t\"}");
+    slwi_buffer_append_text(&text,
+                            "],\"kind\":\"host\",\"launch_binary\":\"k\",\"reader_revision\":1,\"schema\":" SCHEMA
+                            ",\"target\":\"t\"}");
     slw_error many = SLW_ERROR_INIT;
     ck_assert_int_eq(read_contract(text.data, text.size, &back, &many), SLW_E_INVALID_METADATA);
     ck_assert_str_eq(many.reason, "TOO_MANY");
@@ -502,14 +503,18 @@ START_TEST(every_allocation_may_fail) {
         countdown count = {n, 0};
         slw_allocator counting = {&count, count_allocate, count_reallocate, count_release};
         slw_contract *back = NULL;
+        slw_contract *renewed_one = NULL;
         slw_error again = SLW_ERROR_INIT;
         rc = slwi_contract_read(&counting, slwi_json_root(document), &back, &again);
         ck_assert(rc == SLW_OK || (rc == SLW_E_NO_MEMORY && back == NULL));
+        if (rc == SLW_OK) rc = slwi_contract_renew(&counting, back, &contract, &renewed_one, &again);
+        ck_assert(rc == SLW_OK || (rc == SLW_E_NO_MEMORY && renewed_one == NULL));
+        slwi_contract_free(&counting, &renewed_one);
         failures += rc != SLW_OK;
         slwi_contract_free(&counting, &back);
         ck_assert_int_eq(count.live, 0);
     }
-    ck_assert_int_ge(failures, 3);
+    ck_assert_int_ge(failures, 6);
     slwi_json_free(&document);
     slwi_buffer_free(&text);
 }
