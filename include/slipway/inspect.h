@@ -80,8 +80,9 @@ SLW_API SLW_MUST_CHECK slw_code slw_contract_read(const slw_allocator *allocator
 SLW_API void slw_contract_release(const slw_allocator *allocator, slw_contract **contract);
 
 /* The figures of a device by its target ("sm_90", "sm_90a", "gfx942", "host"), from a table in the library; sources
-   stand in it. The same figures a driver gives, but for the name and memory_bytes (0). UNSUPPORTED_INPUT
-   (UNKNOWN_TARGET) for one that is not there: `tried` lists those that are. */
+   stand in it. The same figures a driver gives, but for the name and, all 0, what the product or its driver decides:
+   multiprocessors, ptx_isa_version, memory_bytes. "gfx942" is "gfx942:sramecc+:xnack-", the usual modes: out->target
+   says it in full. UNSUPPORTED_INPUT (UNKNOWN_TARGET) for one that is not there: `tried` lists those that are. */
 SLW_API SLW_MUST_CHECK slw_code slw_device_known(const char *target, slw_device_info *out, slw_error *err);
 /* The targets of that table, by index; NULL past the end. */
 SLW_API const char *slw_device_known_target(size_t index);
