@@ -90,8 +90,8 @@ static int starts_with(slw_bytes text, const char *word) {
     return text.size >= size && memcmp(text.data, word, size) == 0;
 }
 
-/* Images, samplers, pipes and queues are passed as addresses of what describes them. A kind that is not known has a size
-   and a place all the same. */
+/* Images, samplers, pipes and queues are passed as addresses of what describes them. A kind that is not known has a
+   size and a place all the same. */
 static slw_param_kind kind_of(const argument *arg) {
     static const char *const pointers[] = {"global_buffer", "dynamic_shared_pointer", "image", "sampler", "pipe",
                                            "queue"};

@@ -1,5 +1,5 @@
-/* Kernel descriptors: 64 bytes a kernel in read-only data, found by symbol. They say again what the note says of memory:
- * the hardware goes by them, the launch by the note, so they must agree. */
+/* Kernel descriptors: 64 bytes a kernel in read-only data, found by symbol. They say again what the note says of
+ * memory: the hardware goes by them, the launch by the note, so they must agree. */
 #include <slipway/limits.h>
 #include <string.h>
 

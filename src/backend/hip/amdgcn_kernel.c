@@ -1,5 +1,5 @@
-/* The kernels of the note. Keys may come in any order, and unknown ones pass; a key that is needed and not there is named.
- */
+/* The kernels of the note. Keys may come in any order, and unknown ones pass; a key that is needed and not there is
+ * named. */
 #include <slipway/limits.h>
 #include <string.h>
 

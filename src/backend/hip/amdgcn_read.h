@@ -1,5 +1,5 @@
-/* The launch contract of an amdgcn code object (hsaco), v4 to v6, from its bytes alone: the MessagePack note, cross-checked
- * against the kernel descriptors. */
+/* The launch contract of an amdgcn code object (hsaco), v4 to v6, from its bytes alone: the MessagePack note,
+ * cross-checked against the kernel descriptors. */
 #ifndef SLWI_AMDGCN_READ_H
 #define SLWI_AMDGCN_READ_H
 

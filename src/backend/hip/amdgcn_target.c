@@ -49,28 +49,28 @@ int slwi_amdgcn_split(slw_bytes text, slw_bytes *triple, slw_bytes *target) {
 /* Numbers of EF_AMDGPU_MACH (LLVM, "AMDGPUUsage", "AMDGPU ELF Header e_flags"). The last column is 1 where xnack is not
    selectable though the hardware has it: there a target id does not say it, whatever the flags do. */
 typedef struct machine {
-    uint8_t number;
     const char *processor;
+    uint8_t number;
     uint8_t fixed_xnack;
 } machine;
 
 static const machine machines[] = {
-    {0x20, "gfx600", 0},          {0x21, "gfx601", 0},          {0x22, "gfx700", 0},        {0x23, "gfx701", 0},
-    {0x24, "gfx702", 0},          {0x25, "gfx703", 0},          {0x26, "gfx704", 0},        {0x28, "gfx801", 0},
-    {0x29, "gfx802", 0},          {0x2a, "gfx803", 0},          {0x2b, "gfx810", 0},        {0x2c, "gfx900", 0},
-    {0x2d, "gfx902", 0},          {0x2e, "gfx904", 0},          {0x2f, "gfx906", 0},        {0x30, "gfx908", 0},
-    {0x31, "gfx909", 0},          {0x32, "gfx90c", 0},          {0x33, "gfx1010", 0},       {0x34, "gfx1011", 0},
-    {0x35, "gfx1012", 0},         {0x36, "gfx1030", 0},         {0x37, "gfx1031", 0},       {0x38, "gfx1032", 0},
-    {0x39, "gfx1033", 0},         {0x3a, "gfx602", 0},          {0x3b, "gfx705", 0},        {0x3c, "gfx805", 0},
-    {0x3d, "gfx1035", 0},         {0x3e, "gfx1034", 0},         {0x3f, "gfx90a", 0},        {0x40, "gfx940", 0},
-    {0x41, "gfx1100", 0},         {0x42, "gfx1013", 0},         {0x43, "gfx1150", 0},       {0x44, "gfx1103", 0},
-    {0x45, "gfx1036", 0},         {0x46, "gfx1101", 0},         {0x47, "gfx1102", 0},       {0x48, "gfx1200", 0},
-    {0x49, "gfx1250", 1},         {0x4a, "gfx1151", 0},         {0x4b, "gfx941", 0},        {0x4c, "gfx942", 0},
-    {0x4e, "gfx1201", 0},         {0x4f, "gfx950", 0},          {0x50, "gfx1310", 1},       {0x51, "gfx9-generic", 0},
-    {0x52, "gfx10-1-generic", 0}, {0x53, "gfx10-3-generic", 0}, {0x54, "gfx11-generic", 0}, {0x55, "gfx1152", 0},
-    {0x57, "gfx1154", 0},         {0x58, "gfx1153", 0},         {0x59, "gfx12-generic", 0}, {0x5a, "gfx1251", 1},
-    {0x5b, "gfx12-5-generic", 1}, {0x5c, "gfx1172", 0},         {0x5d, "gfx1170", 0},       {0x5e, "gfx1171", 0},
-    {0x5f, "gfx9-4-generic", 0},  {0x62, "gfx11-7-generic", 0}, {0x63, "gfx13-generic", 1},
+    {"gfx600", 0x20, 0},          {"gfx601", 0x21, 0},          {"gfx700", 0x22, 0},        {"gfx701", 0x23, 0},
+    {"gfx702", 0x24, 0},          {"gfx703", 0x25, 0},          {"gfx704", 0x26, 0},        {"gfx801", 0x28, 0},
+    {"gfx802", 0x29, 0},          {"gfx803", 0x2a, 0},          {"gfx810", 0x2b, 0},        {"gfx900", 0x2c, 0},
+    {"gfx902", 0x2d, 0},          {"gfx904", 0x2e, 0},          {"gfx906", 0x2f, 0},        {"gfx908", 0x30, 0},
+    {"gfx909", 0x31, 0},          {"gfx90c", 0x32, 0},          {"gfx1010", 0x33, 0},       {"gfx1011", 0x34, 0},
+    {"gfx1012", 0x35, 0},         {"gfx1030", 0x36, 0},         {"gfx1031", 0x37, 0},       {"gfx1032", 0x38, 0},
+    {"gfx1033", 0x39, 0},         {"gfx602", 0x3a, 0},          {"gfx705", 0x3b, 0},        {"gfx805", 0x3c, 0},
+    {"gfx1035", 0x3d, 0},         {"gfx1034", 0x3e, 0},         {"gfx90a", 0x3f, 0},        {"gfx940", 0x40, 0},
+    {"gfx1100", 0x41, 0},         {"gfx1013", 0x42, 0},         {"gfx1150", 0x43, 0},       {"gfx1103", 0x44, 0},
+    {"gfx1036", 0x45, 0},         {"gfx1101", 0x46, 0},         {"gfx1102", 0x47, 0},       {"gfx1200", 0x48, 0},
+    {"gfx1250", 0x49, 1},         {"gfx1151", 0x4a, 0},         {"gfx941", 0x4b, 0},        {"gfx942", 0x4c, 0},
+    {"gfx1201", 0x4e, 0},         {"gfx950", 0x4f, 0},          {"gfx1310", 0x50, 1},       {"gfx9-generic", 0x51, 0},
+    {"gfx10-1-generic", 0x52, 0}, {"gfx10-3-generic", 0x53, 0}, {"gfx11-generic", 0x54, 0}, {"gfx1152", 0x55, 0},
+    {"gfx1154", 0x57, 0},         {"gfx1153", 0x58, 0},         {"gfx12-generic", 0x59, 0}, {"gfx1251", 0x5a, 1},
+    {"gfx12-5-generic", 0x5b, 1}, {"gfx1172", 0x5c, 0},         {"gfx1170", 0x5d, 0},       {"gfx1171", 0x5e, 0},
+    {"gfx9-4-generic", 0x5f, 0},  {"gfx11-7-generic", 0x62, 0}, {"gfx13-generic", 0x63, 1},
 };
 
 static const machine *machine_of(uint32_t number) {
@@ -148,7 +148,7 @@ static const char *mode_name(uint32_t mode) {
 slw_code slwi_amdgcn_target(const slwi_amdgcn *r, char out[64]) {
     const machine *is = machine_of(r->elf.flags & 0xffu);
     slwi_gfx flags;
-    slwi_gfx note;
+    slwi_gfx note = {{0}, 0, 0, 0};
     gfx_of_flags(r->elf.flags, is, &flags);
     if (r->target.size == 0) {
         if (is == NULL) {

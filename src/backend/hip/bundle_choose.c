@@ -94,7 +94,8 @@ static slw_code read_image(const slw_allocator *allocator, const slwi_bundle *bu
     slw_code rc = slwi_amdgcn_contract(allocator, entry->bytes, bundle->name, &contract, err);
     if (rc != SLW_OK) {
         /* Places are the file's, not the image's. */
-        if (err != NULL && err->size == sizeof(*err) && (err->present & SLW_ERROR_HAS_OFFSET) != 0)
+        if (err != NULL && err->size == sizeof(*err) && (err->present & SLW_ERROR_HAS_OFFSET) != 0 &&
+            err->offset_bytes <= UINT64_MAX - entry->offset_bytes)
             err->offset_bytes += entry->offset_bytes;
         return rc;
     }

@@ -155,8 +155,7 @@ static slw_code check_entry(const slwi_bundle *bundle, uint64_t at, slwi_bundle_
     if (!is_text(window)) return bad(bundle, err, "BAD_BUNDLE", at + ENTRY_HEAD_BYTES, "an entry's id is no text");
     if (!slwi_window(file, offset, size, &window)) {
         slwi_error_subject(err, (const char *)file.data + at + ENTRY_HEAD_BYTES, (size_t)id_size);
-        return bad(bundle, err, "TRUNCATED", offset > file.size ? offset : file.size,
-                   "an entry ends past the end of the bundle");
+        return bad(bundle, err, "TRUNCATED", file.size, "an entry ends past the end of the bundle");
     }
     if (!slwi_bundle_next(bundle, cursor, &entry)) return bad(bundle, err, "BAD_BUNDLE", at, "an entry is not sound");
     if (target_is_too_long(&entry)) {

@@ -22,7 +22,7 @@ static int load(slw_bytes document, uint64_t at, uint32_t width, uint64_t *out) 
 }
 
 static uint64_t extended(uint64_t value, uint32_t width) {
-    if (width == 8) return value;
+    if (width == 0 || width >= 8) return value;
     uint64_t sign = 1ull << (8 * width - 1);
     return (value ^ sign) - sign;
 }

@@ -1,4 +1,9 @@
 pub const tests: []const []const u8 = &.{
+    "test_amdgcn_errors",
+    "test_amdgcn_fixtures",
+    "test_amdgcn_mutations",
+    "test_amdgcn_newer",
+    "test_bundle_read",
     "test_contract",
     "test_contract_read",
     "test_disassemble",
@@ -8,6 +13,7 @@ pub const tests: []const []const u8 = &.{
     "test_host_text",
     "test_host_toolchain",
     "test_inspect",
+    "test_msgpack",
     "test_pitfall_04_headers",
     "test_pitfall_05_environment",
     "test_ptx_cases",
