@@ -16,7 +16,7 @@ const rooms = [_]Room{
     .{ .name = "key", .files = @import("src/key/files.zig").files, .sees = &.{"src/base"} },
     .{ .name = "store", .files = @import("src/store/files.zig").files, .sees = &.{ "src/store/interface", "src/key", "src/base" } },
     .{ .name = "backend", .files = @import("src/backend/files.zig").files, .sees = &.{ "src/backend/ptx", "src/backend/cuda", "src/backend/hip", "src/backend/host", "src/backend/interface", "src/key", "src/base" } },
-    .{ .name = "device", .files = @import("src/device/files.zig").files, .sees = &.{ "src/device/interface", "src/key", "src/base" } },
+    .{ .name = "device", .files = @import("src/device/files.zig").files, .sees = &.{ "src/device/interface", "src/device/gpu", "src/device/cuda", "src/device/hip", "src/key", "src/base" } },
     .{ .name = "lifecycle", .files = @import("src/lifecycle/files.zig").files, .sees = &.{ "src/store/interface", "src/backend/interface", "src/device/interface", "src/key", "src/base" } },
 };
 
@@ -47,7 +47,8 @@ const test_includes = [_][]const u8{
     "src/store",           "src/store/interface",   "src/backend",
     "src/backend/interface", "src/backend/host",    "src/backend/ptx",
     "src/backend/cuda",      "src/backend/hip",     "src/device",
-    "src/device/interface", "src/device/host",      "src/lifecycle",
+    "src/device/interface", "src/device/host",      "src/device/gpu",
+    "src/device/cuda",      "src/device/hip",       "src/lifecycle",
 };
 
 const library_flags = [_][]const u8{
@@ -96,6 +97,12 @@ pub fn build(b: *std.Build) void {
         .tsan = b.step("tsan", "the Check programs under ThreadSanitizer (clang)"),
         .replay = b.step("replay", "run every corpus file of fuzz/ through its target"),
         .fuzz_build = b.step("fuzz-build", "the fuzz targets with libFuzzer, ASan and UBSan (clang), into zig-out/fuzz"),
+        .fuzz_afl_build = b.step("fuzz-afl-build", "the fuzz targets for AFL++ (afl-clang-fast), into zig-out/afl"),
+        .fuzz_afl = b.step("fuzz-afl", "a campaign of AFL++: -Dseconds=N [-- TARGET…]"),
+        .mutate = b.step("mutate", "mutations of the fixtures under ASan and UBSan: -Dcount=N [-- READER…]"),
+        .hostile = b.step("hostile", "each reader's seconds for 32 and 64 MiB of hostile file (with -Doptimize=ReleaseFast)"),
+        .coverage = b.step("coverage", "lines of the readers that the corpus reaches (clang)"),
+        .ptx_diff = b.step("ptx-diff", "the PTX scanner against ptxas, where there is one"),
         .bench = b.step("bench", "benchmarks: ratios to a floor measured in the same run"),
         .demo = b.step("demo", "six kernels cold, then hot, on the host driver"),
         .check = b.step("check", "compile everything, and the library for the cross targets; run nothing"),
@@ -120,6 +127,11 @@ pub fn build(b: *std.Build) void {
     addReplay(s, steps.replay);
     steps.run_tests.dependOn(steps.replay);
     addFuzz(s, steps.fuzz_build, clang);
+    addFuzzAfl(s, steps.fuzz_afl_build, steps.fuzz_afl);
+    addMutate(s, steps.mutate, clang);
+    addHostile(s, steps.hostile);
+    addCoverage(s, steps.coverage, clang);
+    addPtxDiff(s, steps.ptx_diff);
     addLint(s, steps.lint, tidy);
     addSanitized(s, steps.asan, clang, "asan", &.{ "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer" });
     addSanitized(s, steps.tsan, clang, "tsan", &.{"-fsanitize=thread"});
@@ -224,39 +236,143 @@ fn script(s: Build, path: []const u8) *std.Build.Step.Run {
 
 fn addReplay(s: Build, step: *std.Build.Step) void {
     const b = s.b;
+    const support = b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .trap });
+    testIncludes(b, support);
+    support.addIncludePath(b.path("fuzz"));
+    support.addCSourceFiles(.{ .root = b.path("fuzz"), .files = fuzz.support, .flags = &test_flags });
+    support.addCSourceFiles(.{ .root = b.path("fuzz"), .files = &.{"replay_main.c"}, .flags = &test_flags });
+    support.addCSourceFiles(.{ .root = b.path("tests/support"), .files = fuzz.test_support, .flags = &test_flags });
+    const support_object = b.addObject(.{ .name = "fuzz_support", .root_module = support });
     for (fuzz.targets) |name| {
         const m = b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .trap });
         testIncludes(b, m);
         m.addIncludePath(b.path("fuzz"));
-        m.addCSourceFiles(.{ .root = b.path("fuzz"), .files = &.{ b.fmt("{s}.c", .{name}), "replay_main.c" }, .flags = &test_flags });
-        m.addCSourceFiles(.{ .root = b.path("fuzz"), .files = fuzz.support, .flags = &test_flags });
-        m.addCSourceFiles(.{ .root = b.path("tests/support"), .files = fuzz.test_support, .flags = &test_flags });
+        m.addCSourceFiles(.{ .root = b.path("fuzz"), .files = &.{b.fmt("{s}.c", .{name})}, .flags = &test_flags });
+        m.addObject(support_object);
         m.linkLibrary(s.library);
         linkLibraries(m);
         const run = b.addRunArtifact(b.addExecutable(.{ .name = name, .root_module = m }));
         run.addDirectoryArg(b.path(b.fmt("fuzz/corpus/{s}", .{name})));
+        for (fuzz.fixtures) |seeds| {
+            if (std.mem.eql(u8, seeds.target, name)) for (seeds.folders) |folder| run.addArg(folder);
+        }
+        run.setCwd(b.path("."));
         run.stdio = .inherit;
         run.has_side_effects = true;
         step.dependOn(&run.step);
     }
 }
 
-/// The campaigns themselves are run by hand: docs/fuzzing.md.
-fn addFuzz(s: Build, step: *std.Build.Step, clang: []const u8) void {
+/// One way to build every fuzz target: the compiler, what instruments it, how it is linked, and the main that feeds it.
+const FuzzBuild = struct {
+    folder: []const u8, // of zig-out
+    clang: []const u8,
+    flags: []const []const u8,
+    link: []const []const u8,
+    main: ?[]const u8, // null: the linker brings one
+};
+
+const asan_flags = [_][]const u8{ "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer" };
+
+fn addFuzzPrograms(s: Build, step: *std.Build.Step, how: FuzzBuild) void {
     const b = s.b;
-    const sanitize = [_][]const u8{ "-fsanitize=fuzzer-no-link,address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer" };
     const includes = [_][]const u8{ "include", "fuzz" } ++ test_includes;
-    const objects = clangRooms(b, clang, &sanitize);
+    var objects: std.ArrayList(std.Build.LazyPath) = .empty;
+    objects.appendSlice(b.allocator, clangRooms(b, how.clang, how.flags)) catch @panic("OOM");
+    for (fuzz.support) |file|
+        objects.append(b.allocator, clangObject(b, how.clang, how.flags, &test_flags, &includes, b.fmt("fuzz/{s}", .{file}))) catch @panic("OOM");
+    for (fuzz.test_support) |file|
+        objects.append(b.allocator, clangObject(b, how.clang, how.flags, &test_flags, &includes, b.fmt("tests/support/{s}", .{file}))) catch @panic("OOM");
+    if (how.main) |file|
+        objects.append(b.allocator, clangObject(b, how.clang, how.flags, &test_flags, &includes, b.fmt("fuzz/{s}", .{file}))) catch @panic("OOM");
     for (fuzz.targets) |name| {
-        const link = b.addSystemCommand(&.{ clang, "-fsanitize=fuzzer,address,undefined" });
-        link.addFileArg(clangObject(b, clang, &sanitize, &test_flags, &includes, b.fmt("fuzz/{s}.c", .{name})));
-        for (fuzz.support) |file| link.addFileArg(clangObject(b, clang, &sanitize, &test_flags, &includes, b.fmt("fuzz/{s}", .{file})));
-        for (fuzz.test_support) |file| link.addFileArg(clangObject(b, clang, &sanitize, &test_flags, &includes, b.fmt("tests/support/{s}", .{file})));
-        for (objects) |o| link.addFileArg(o);
+        const link = b.addSystemCommand(&.{how.clang});
+        link.addArgs(how.link);
+        link.addFileArg(clangObject(b, how.clang, how.flags, &test_flags, &includes, b.fmt("fuzz/{s}.c", .{name})));
+        for (objects.items) |o| link.addFileArg(o);
         link.addArgs(&.{ "-lsodium", "-ljson-c", "-lm", "-lpthread", "-ldl", "-o" });
         const program = link.addOutputFileArg(name);
-        step.dependOn(&b.addInstallFile(program, b.fmt("fuzz/{s}", .{name})).step);
+        step.dependOn(&b.addInstallFile(program, b.fmt("{s}/{s}", .{ how.folder, name })).step);
     }
+}
+
+/// libFuzzer. The campaigns themselves are run by hand: docs/fuzzing.md.
+fn addFuzz(s: Build, step: *std.Build.Step, clang: []const u8) void {
+    addFuzzPrograms(s, step, .{
+        .folder = "fuzz",
+        .clang = clang,
+        .flags = &.{ "-fsanitize=fuzzer-no-link,address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer" },
+        .link = &.{"-fsanitize=fuzzer,address,undefined"},
+        .main = null,
+    });
+}
+
+/// AFL++ in persistent mode: `fuzz-afl-build` builds, `fuzz-afl` runs a campaign of -Dseconds a target. What stands behind `--`
+/// are the targets; none: all.
+fn addFuzzAfl(s: Build, build_step: *std.Build.Step, run_step: *std.Build.Step) void {
+    const b = s.b;
+    const seconds = b.option([]const u8, "seconds", "fuzz-afl: how long each target is run (default 60)") orelse "60";
+    addFuzzPrograms(s, build_step, .{ .folder = "afl", .clang = "afl-clang-fast", .flags = &asan_flags, .link = &asan_flags, .main = "afl_main.c" });
+    const run = script(s, "fuzz/campaign.sh");
+    run.addArg(seconds);
+    addRest(b, run);
+    run.step.dependOn(build_step);
+    run_step.dependOn(&run.step);
+}
+
+/// Mutations of the fixtures under ASan and UBSan: -Dcount of them a reader.
+fn addMutate(s: Build, step: *std.Build.Step, clang: []const u8) void {
+    const b = s.b;
+    const count = b.option([]const u8, "count", "mutate: mutations a reader (default 20000)") orelse "20000";
+    const run = script(s, "fuzz/mutate.sh");
+    addFuzzPrograms(s, &run.step, .{ .folder = "mutate", .clang = clang, .flags = &asan_flags, .link = &asan_flags, .main = "mutate_main.c" });
+    run.addArg(count);
+    addRest(b, run);
+    step.dependOn(&run.step);
+}
+
+/// How many lines of the readers the corpus reaches.
+fn addCoverage(s: Build, step: *std.Build.Step, clang: []const u8) void {
+    const flags = [_][]const u8{ "-fprofile-instr-generate", "-fcoverage-mapping" };
+    const run = script(s, "fuzz/coverage.sh");
+    addFuzzPrograms(s, &run.step, .{ .folder = "coverage", .clang = clang, .flags = &flags, .link = &flags, .main = "replay_main.c" });
+    step.dependOn(&run.step);
+}
+
+/// Our PTX scanner against ptxas, where there is one: tests/ptx_diff.
+fn addPtxDiff(s: Build, step: *std.Build.Step) void {
+    const run = script(s, "tests/ptx_diff/run.sh");
+    run.addArtifactArg(toolProgram(s, "ptx_diff", "tests/ptx_diff/ptx_diff.c"));
+    addRest(s.b, run);
+    step.dependOn(&run.step);
+}
+
+/// Seconds of each reader for files of 32 and 64 MiB made to hurt it.
+fn addHostile(s: Build, step: *std.Build.Step) void {
+    const b = s.b;
+    const run = b.addRunArtifact(toolProgram(s, "hostile", "fuzz/hostile.c"));
+    addRest(b, run);
+    run.setCwd(b.path("."));
+    run.stdio = .inherit;
+    run.has_side_effects = true;
+    step.dependOn(&run.step);
+}
+
+/// What stands behind `--` on the command line.
+fn addRest(b: *std.Build, run: *std.Build.Step.Run) void {
+    if (@hasDecl(std.Build.Step.Run, "addPassthruArgs")) {
+        run.addPassthruArgs();
+    } else if (b.args) |arguments| run.addArgs(arguments);
+}
+
+/// A program of one file that looks into every room.
+fn toolProgram(s: Build, name: []const u8, path: []const u8) *std.Build.Step.Compile {
+    const m = s.b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .trap });
+    testIncludes(s.b, m);
+    m.addCSourceFile(.{ .file = s.b.path(path), .flags = &test_flags });
+    m.linkLibrary(s.library);
+    linkLibraries(m);
+    return s.b.addExecutable(.{ .name = name, .root_module = m });
 }
 
 fn addHouse(s: Build, step: *std.Build.Step) void {

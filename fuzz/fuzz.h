@@ -1,7 +1,8 @@
 /* What every fuzz target shares: promises that end the process, an allocator that fails on request and knows what is alive,
  * and a few files in memory in place of the system's.
  *
- * A target defines LLVMFuzzerTestOneInput. It is linked either with libFuzzer or with replay_main.c, which runs a corpus. */
+ * A target defines LLVMFuzzerTestOneInput. It is linked with libFuzzer, or with replay_main.c (a corpus),
+ * mutate_main.c (mutations of fixtures) or afl_main.c (AFL++). */
 #ifndef SLIPWAY_FUZZ_H
 #define SLIPWAY_FUZZ_H
 
@@ -15,6 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* A broken promise of the library: says which and aborts, so that libFuzzer keeps the input. */
 #define FUZZ_REQUIRE(condition) ((condition) ? (void)0 : fuzz_broken(#condition, __FILE__, __LINE__))
 _Noreturn void fuzz_broken(const char *promise, const char *file, int line);
+
+/* How many times a reader accepted what it was given; and the number of the mutation that is tried, told with a broken promise. */
+extern uint64_t fuzz_accepted;
+extern uint64_t fuzz_mutation;
 
 /* Memory straight from malloc, so that the sanitizers see every block as it is. */
 typedef struct fuzz_heap {

@@ -65,7 +65,9 @@ static const slw_kernel_contract kernels[3] = {
     {.name = "scratch", .params = params, .param_count = 2, .param_bytes = 16, .ctas = 2, .registers = 40,
      .grid_unit = SLW_GRID_PROGRAMS_BY_CTAS, .global_scratch_bytes = 256, .global_scratch_alignment_bytes = 16},
 };
-static const slw_contract contract = {SLW_CONTRACT_SCHEMA, 1, "null", "null", BINARY, kernels, 3};
+static const slw_contract contract = {
+    .schema = SLW_CONTRACT_SCHEMA, .reader_revision = 1, .backend = "null", .target = "null", .launch_binary = BINARY,
+    .kind = SLW_IMAGE_HOST, .kernels = kernels, .kernel_count = 3};
 
 static uint32_t next_byte(void) {
     return w.at < w.size ? w.data[w.at++] : 0;

@@ -1,8 +1,9 @@
-/* Attacks slwi_ptx_scan, slwi_ptx_contract and slwi_ptx_place: a module's text to kernels and their prototypes. */
+/* Attacks slwi_ptx_scan, slwi_ptx_contract, slwi_ptx_read_contract and slwi_ptx_place: a module's text to kernels and their
+ * prototypes. */
 #include <string.h>
 
 #include "backends.h"
-#include "fuzz.h"
+#include "fuzz_contract.h"
 #include "ptx/ptx_read.h"
 
 static void check_inside(slw_bytes part, slw_bytes text) {
@@ -59,7 +60,12 @@ static slw_code scan(const slw_allocator *allocator, const uint8_t *data, size_t
     return rc;
 }
 
+static slw_code read_text(const slw_allocator *allocator, slw_bytes input, slw_contract **out, slw_error *err) {
+    return slwi_ptx_read_contract(allocator, input, "cuda", NULL, out, err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    FUZZ_REQUIRE(fuzz_with_fault(scan, data, size) != SLW_E_NO_MEMORY);
+    const slw_code rc = fuzz_with_fault(scan, data, size);
+    FUZZ_REQUIRE(rc != SLW_E_NO_MEMORY && fuzz_contract(read_text, data, size) == rc);
     return 0;
 }

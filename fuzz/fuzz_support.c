@@ -4,8 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+uint64_t fuzz_accepted;
+uint64_t fuzz_mutation = UINT64_MAX;
+
 void fuzz_broken(const char *promise, const char *file, int line) {
     (void)fprintf(stderr, "%s:%d: broken promise: %s\n", file, line, promise);
+    if (fuzz_mutation != UINT64_MAX) (void)fprintf(stderr, "mutation %llu\n", (unsigned long long)fuzz_mutation);
     abort();
 }
 
@@ -52,8 +56,13 @@ void fuzz_heap_end(fuzz_heap *heap) {
 }
 
 uint64_t fuzz_pick(const uint8_t *data, size_t size, uint64_t below) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < size; i++) hash = (hash ^ data[i]) * UINT64_C(0x100000001b3);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ size;
+    for (size_t i = 0; i < size; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, data + i, size - i < 8 ? size - i : 8);
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
     return below == 0 ? 0 : (hash >> 17) % below;
 }
 
@@ -61,6 +70,7 @@ slw_code fuzz_with_fault(fuzz_once once, const uint8_t *data, size_t size) {
     fuzz_heap heap;
     fuzz_heap_begin(&heap, 0);
     const slw_code expected = once(&heap.allocator, data, size);
+    fuzz_accepted += expected == SLW_OK;
     fuzz_heap_end(&heap);
     if (heap.calls == 0) return expected;
     fuzz_heap_begin(&heap, 1 + fuzz_pick(data, size, heap.calls));
