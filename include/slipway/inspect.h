@@ -55,8 +55,8 @@ typedef struct slw_inspect_options {
 /* Reads every image of the file. Nothing of `file` is kept. An image that is refused does not fail the call: its own
    `error` says what and where; so a PTX, cubin, hsaco or host file, which is one image, never fails for what stands in
    it. Offsets of errors are of the file, lines of the PTX text. A bundle's empty host entries are no images; LLVM
-   bitcode in one is LTO_IR. In a file of a processor every section that begins as a fatbin or a bundle is read, whatever
-   its name. What nothing recognises is PTX where `name` ends in ".ptx".
+   bitcode in one is LTO_IR. In a file of a processor every section that begins as a fatbin or a bundle is read,
+   whatever its name. What nothing recognises is PTX where `name` ends in ".ptx".
    Fails, with *out untouched: USAGE; UNSUPPORTED_INPUT (NOT_RECOGNISED: none of these formats; COMPRESSED_BUNDLE, by
    name, with a hint how to unpack it); INVALID_BINARY where the container itself is bad (OVERLAP: images that lie over
    one another); LIMIT; NO_MEMORY. `options` NULL: the defaults. Cost: linear in the file. Threads: any. */

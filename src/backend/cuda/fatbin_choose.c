@@ -115,8 +115,8 @@ static slw_code settle_target(const slw_allocator *allocator, const slwi_fatbin_
     return SLW_OK;
 }
 
-static slw_code read_image(const slw_allocator *allocator, const slwi_fatbin_entry *entry, const char *name,
-                           slw_contract **out, slw_error *err) {
+slw_code slwi_fatbin_image_contract(const slw_allocator *allocator, const slwi_fatbin_entry *entry, const char *name,
+                                    slw_contract **out, slw_error *err) {
     slw_contract *contract = NULL;
     slw_code rc = entry->kind == SLW_IMAGE_PTX
                       ? slwi_ptx_read_contract(allocator, entry->bytes, "cuda", name, &contract, err)
@@ -142,5 +142,5 @@ slw_code slwi_fatbin_contract(const slw_allocator *allocator, slw_bytes binary, 
     if (rc != SLW_OK) return rc;
     if (chosen.equals != 1) return refuse(binary, name, target, &chosen, err);
     if (chosen.best.compression != NULL) return refuse_compressed(&chosen.best, name, err);
-    return read_image(allocator, &chosen.best, name != NULL ? name : "kernel.fatbin", out, err);
+    return slwi_fatbin_image_contract(allocator, &chosen.best, name != NULL ? name : "kernel.fatbin", out, err);
 }

@@ -31,6 +31,11 @@ int slwi_fatbin_recognises(slw_bytes binary);
 slw_code slwi_fatbin_next(slw_bytes fatbin, const char *name, slwi_fatbin_cursor *cursor, slwi_fatbin_entry *out,
                           slw_error *err);
 
+/* The contract of one entry, a PTX or a cubin that is not compressed, for the target its header says. Places of errors
+   are of the fatbin. */
+slw_code slwi_fatbin_image_contract(const slw_allocator *allocator, const slwi_fatbin_entry *entry, const char *name,
+                                    slw_contract **out, slw_error *err);
+
 /* The contract of the image that a device of `target` would run, chosen by slwi_target_rank (exact binary, family, older
    minor, PTX); NULL: the only image. Of an entry that cannot be read because it is compressed: UNSUPPORTED_INPUT with
    COMPRESSED. AMBIGUOUS, and TARGET_MISMATCH (NO_IMAGE), list what is there in `tried`. */

@@ -36,6 +36,7 @@ static slw_code add_entry(slwi_inspect_walk *walk, const slwi_fatbin_entry *entr
     found.target = entry->target;
     found.isa_version = entry->isa_version;
     found.compression = entry->compression;
+    found.entry = entry;
     found.nested = 1;
     return slwi_inspect_add(walk, &found);
 }

@@ -45,6 +45,9 @@ static slw_bytes without_nuls(slw_bytes text) {
 static slw_code read_contract(const slwi_inspect_walk *walk, const slwi_found_image *found, slw_contract **out,
                               slw_error *err) {
     const slw_allocator *allocator = &walk->inspection->allocator;
+    if (found->entry != NULL && found->kind != SLW_IMAGE_UNKNOWN) {
+        return slwi_fatbin_image_contract(allocator, found->entry, walk->name, out, err);
+    }
     switch (found->kind) {
     case SLW_IMAGE_CUBIN:
         return slwi_cubin_contract(allocator, found->bytes, walk->name, out, err);
@@ -60,36 +63,15 @@ static slw_code read_contract(const slwi_inspect_walk *walk, const slwi_found_im
     }
 }
 
-/* A container says more than the image it holds: the f of sm_100f stands in no cubin. What contradicts it is refused.
-   The contract is made anew with the container's word. */
-static slw_code take_target(const slwi_inspect_walk *walk, const slwi_found_image *found, slw_contract **contract,
-                            slw_error *err) {
-    const slw_allocator *allocator = &walk->inspection->allocator;
-    const char *own = (*contract)->target;
-    if (found->kind != SLW_IMAGE_CUBIN || found->target == NULL || found->target[0] == '\0') return SLW_OK;
-    if (strcmp(own, found->target) == 0) return SLW_OK;
-    const size_t size = strlen(own);
-    if (strncmp(own, found->target, size) != 0 || strspn(found->target + size, "af") != strlen(found->target + size)) {
-        slwi_error_subject(err, own, size);
-        return slwi_fail(err, SLW_E_INVALID_BINARY, "TARGET", "the container says %s, the image in it says %s",
-                         found->target, own);
-    }
-    slw_contract draft = **contract;
-    slw_contract *corrected = NULL;
-    draft.target = found->target;
-    const slw_code rc = slwi_contract_copy(allocator, &draft, &corrected, err);
-    if (rc != SLW_OK) return rc;
-    slwi_contract_free(allocator, contract);
-    *contract = corrected;
-    return SLW_OK;
-}
-
 /* The refusal of one image is kept beside it. Offsets are of the whole file. */
 static slw_code keep_error(const slwi_inspect_walk *walk, const slwi_found_image *found, slw_error *refusal,
                            slwi_inspected *image) {
     image->error = slwi_alloc(&walk->inspection->allocator, sizeof(*image->error));
     if (image->error == NULL) return slwi_fail_memory(walk->err, sizeof(*image->error));
-    if ((refusal->present & SLW_ERROR_HAS_OFFSET) != 0) refusal->offset_bytes += found->offset_bytes;
+    if ((refusal->present & SLW_ERROR_HAS_OFFSET) != 0) {
+        refusal->offset_bytes +=
+            found->entry != NULL ? found->offset_bytes - found->entry->offset_bytes : found->offset_bytes;
+    }
     if (walk->name != NULL) slwi_error_path(refusal, walk->name);
     *image->error = *refusal;
     image->view.error = image->error;
@@ -103,13 +85,9 @@ static int is_read(const slwi_found_image *found) {
 static slw_code read_image(const slwi_inspect_walk *walk, const slwi_found_image *found, slwi_inspected *image) {
     slw_error refusal = SLW_ERROR_INIT;
     if (!is_read(found)) return SLW_OK;
-    slw_code rc = read_contract(walk, found, &image->contract, &refusal);
-    if (rc == SLW_OK) rc = take_target(walk, found, &image->contract, &refusal);
+    const slw_code rc = read_contract(walk, found, &image->contract, &refusal);
     if (rc == SLW_E_NO_MEMORY) return slwi_fail(walk->err, SLW_E_NO_MEMORY, NULL, "%s", refusal.message);
-    if (rc != SLW_OK) {
-        slwi_contract_free(&walk->inspection->allocator, &image->contract);
-        return keep_error(walk, found, &refusal, image);
-    }
+    if (rc != SLW_OK) return keep_error(walk, found, &refusal, image);
     image->view.contract = image->contract;
     return SLW_OK;
 }

@@ -4,6 +4,8 @@
 
 #include <slipway/inspect.h>
 
+#include "fatbin_read.h"
+
 typedef struct slwi_inspected {
     slw_image view; /* what the caller sees; its pointers lead into the fields below */
     char target[64];
@@ -25,11 +27,12 @@ struct slw_inspection {
 typedef struct slwi_found_image {
     slw_image_kind kind;
     slw_bytes bytes;
-    uint64_t offset_bytes;   /* in the file */
-    const char *target;      /* "" or NULL: the container does not say */
-    const char *isa_version; /* likewise */
-    const char *compression; /* static; NULL: none */
-    int nested;              /* 1: inside a container, where text may carry NULs behind it */
+    uint64_t offset_bytes;          /* in the file */
+    const char *target;             /* "" or NULL: the container does not say */
+    const char *isa_version;        /* likewise */
+    const char *compression;        /* static; NULL: none */
+    const slwi_fatbin_entry *entry; /* of a fatbin: its header knows more of the target than the image; NULL: none */
+    int nested;                     /* 1: inside a container, where text may carry NULs behind it */
 } slwi_found_image;
 
 typedef struct slwi_inspect_walk {

@@ -79,7 +79,7 @@ static void put(bytes *to, const void *data, size_t size) {
 
 static void put_number(bytes *to, uint64_t value, size_t size) {
     for (size_t i = 0; i < size; i++) {
-        const unsigned char byte = (unsigned char)(value >> (8 * i));
+        const unsigned char byte = (unsigned char)(i < 8 ? value >> (8 * i) : 0);
         put(to, &byte, 1);
     }
 }
@@ -109,13 +109,14 @@ static void put_entry(bytes *to, unsigned kind, unsigned arch, const void *paylo
     put(to, payload, size);
 }
 
-#define PTX "// made by hand\n.version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 x) { ret; }\n"
+#define PTX                                                                                                            \
+    "// made by hand\n.version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 x) { ret; }\n"
 
 /* ---- single images ---- */
 
 START_TEST(names) {
-    static const char *const formats[] = {"unknown", "ptx", "cubin", "fatbin", "hsaco", "bundle", "host",
-                                          "elf-with-fatbin"};
+    static const char *const formats[] = {"unknown", "ptx",    "cubin", "fatbin",
+                                          "hsaco",   "bundle", "host",  "elf-with-fatbin"};
     for (int i = 0; i < 8; i++) ck_assert_str_eq(slw_file_format_name((slw_file_format)i), formats[i]);
     ck_assert_str_eq(slw_file_format_name((slw_file_format)8), "unknown");
     ck_assert_str_eq(slw_file_format_name((slw_file_format)-1), "unknown");
@@ -373,9 +374,10 @@ END_TEST
 /* Two bundles in one section, on pages of their own, as the linker leaves them. */
 START_TEST(hip_object) {
     const char *scratch = slt_scratch();
-    slt_shell("cd %s && echo 'int x;' >x.c && cc -c x.c -o x.o && cat '%s' >b && truncate -s 36864 b && cat '%s' >>b && "
-              "objcopy --add-section .hip_fatbin=b x.o y.o",
-              scratch, slt_fixture("hsaco/k.bundle"), slt_fixture("hsaco/k.bundle"));
+    slt_shell(
+        "cd %s && echo 'int x;' >x.c && cc -c x.c -o x.o && cat '%s' >b && truncate -s 36864 b && cat '%s' >>b && "
+        "objcopy --add-section .hip_fatbin=b x.o y.o",
+        scratch, slt_fixture("hsaco/k.bundle"), slt_fixture("hsaco/k.bundle"));
     slw_inspection *inspection = inspect_file(slt_path(scratch, "y.o", NULL));
     ck_assert_int_eq(slw_inspection_format(inspection), SLW_FORMAT_ELF_WITH_FATBIN);
     ck_assert_uint_eq(slw_inspection_count(inspection), 4);
@@ -396,7 +398,9 @@ START_TEST(refusals) {
     static bytes file;
     refused(NULL, 0, "empty", SLW_E_UNSUPPORTED_INPUT, "NOT_RECOGNISED");
     ck_assert_str_eq(err.path, "empty");
-    refused("\x7f" "ELF", 4, NULL, SLW_E_INVALID_BINARY, "TRUNCATED");
+    refused("\x7f"
+            "ELF",
+            4, NULL, SLW_E_INVALID_BINARY, "TRUNCATED");
     size_t size = 0;
     char *data = slt_read_file(slt_fixture("elf/small.o"), &size);
     refused(data, size - 1, NULL, SLW_E_INVALID_BINARY, "TRUNCATED");
@@ -504,10 +508,17 @@ START_TEST(too_many_images) {
 }
 END_TEST
 
-static const char *const files[] = {"ptx/k9_90.ptx",         "cubin/k9_sm90.cubin", "cubin/k1_rdc80.cubin",
-                                    "fatbin/f_100f.fatbin",  "fatbin/f_lto.fatbin", "hsaco/k_gfx90a.hsaco",
-                                    "hsaco/k.bundle",        "hsaco/kc.bundle",     "elf/small.o",
-                                    "elf/both.so",           "elf/rdc.o"};
+static const char *const files[] = {"ptx/k9_90.ptx",
+                                    "cubin/k9_sm90.cubin",
+                                    "cubin/k1_rdc80.cubin",
+                                    "fatbin/f_100f.fatbin",
+                                    "fatbin/f_lto.fatbin",
+                                    "hsaco/k_gfx90a.hsaco",
+                                    "hsaco/k.bundle",
+                                    "hsaco/kc.bundle",
+                                    "elf/small.o",
+                                    "elf/both.so",
+                                    "elf/rdc.o"};
 #define FILES ((int)(sizeof files / sizeof *files))
 
 START_TEST(every_allocation_may_fail) {
