@@ -205,12 +205,18 @@ START_TEST(forms_of_attributes) {
         const char *file, *section;
         unsigned attribute;
     } known[] = {
-        {"rq_90.cubin", ".nv.info", 0x2f},       {"rq_90.cubin", ".nv.info", 0x11},
-        {"rq_90.cubin", ".nv.info.rq", 0x17},    {"rq_90.cubin", ".nv.info.rq", 0x19},
-        {"rq_90.cubin", ".nv.info.rq", 0x0a},    {"rq_90.cubin", ".nv.info.rq", 0x1b},
-        {"rq_90.cubin", ".nv.info.rq", 0x10},    {"rq_90.cubin", ".nv.info.rq2", 0x05},
-        {"hg_90.cubin", ".nv.info.khuge", 0x45}, {"clus_90_13.5.cubin", ".nv.info.a", 0x3d},
-        {"clus_90_13.5.cubin", ".nv.info.d", 0x3f}, {"bac_100f_13.0.cubin", ".nv.info.h", 0x5b},
+        {"rq_90.cubin", ".nv.info", 0x2f},
+        {"rq_90.cubin", ".nv.info", 0x11},
+        {"rq_90.cubin", ".nv.info.rq", 0x17},
+        {"rq_90.cubin", ".nv.info.rq", 0x19},
+        {"rq_90.cubin", ".nv.info.rq", 0x0a},
+        {"rq_90.cubin", ".nv.info.rq", 0x1b},
+        {"rq_90.cubin", ".nv.info.rq", 0x10},
+        {"rq_90.cubin", ".nv.info.rq2", 0x05},
+        {"hg_90.cubin", ".nv.info.khuge", 0x45},
+        {"clus_90_13.5.cubin", ".nv.info.a", 0x3d},
+        {"clus_90_13.5.cubin", ".nv.info.d", 0x3f},
+        {"bac_100f_13.0.cubin", ".nv.info.h", 0x5b},
         {"needs_90_13.0.cubin", ".nv.info.direct", 0x0f},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

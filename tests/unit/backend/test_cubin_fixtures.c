@@ -152,8 +152,7 @@ END_TEST
 
 /* What is read can be kept in slipway.json and comes back the same. */
 START_TEST(a_contract_survives_json) {
-    static const char *const seeds[] = {"k1_sm90a.cubin", "spaces_80_13.5.cubin", "bac_100f_13.0.cubin",
-                                        "hg_90.cubin"};
+    static const char *const seeds[] = {"k1_sm90a.cubin", "spaces_80_13.5.cubin", "bac_100f_13.0.cubin", "hg_90.cubin"};
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
         size_t size;
         slw_error err = SLW_ERROR_INIT;

@@ -3,8 +3,8 @@
 #include "cubin_fixture.h"
 
 static const char *const seeds[] = {
-    "cubin/rq_90.cubin",          "cubin/wg_sm90a.cubin",        "cubin/clus_90a_12.4.cubin",
-    "cubin/mini_107f_13.5.cubin", "cubin/spaces_80_13.5.cubin",  "cubin/needs_90_13.0.cubin",
+    "cubin/rq_90.cubin",          "cubin/wg_sm90a.cubin",         "cubin/clus_90a_12.4.cubin",
+    "cubin/mini_107f_13.5.cubin", "cubin/spaces_80_13.5.cubin",   "cubin/needs_90_13.0.cubin",
     "cubin/bac_100f_13.0.cubin",  "cubin/linked_100f_13.5.cubin", "fatbin/f_90a.fatbin",
     "fatbin/f_100f.fatbin",       "fatbin/f_lto.fatbin",
 };
@@ -70,8 +70,7 @@ static void judge(const uint8_t *data, size_t size, unsigned *accepted) {
                           rc == SLW_E_TARGET_MISMATCH || rc == SLW_E_INVALID_PTX,
                       "%s", slw_code_name(rc));
         ck_assert_ptr_nonnull(err.reason);
-        if (err.present & SLW_ERROR_HAS_OFFSET && rc == SLW_E_INVALID_BINARY &&
-            strcmp(err.reason, "TRUNCATED") != 0) {
+        if (err.present & SLW_ERROR_HAS_OFFSET && rc == SLW_E_INVALID_BINARY && strcmp(err.reason, "TRUNCATED") != 0) {
             ck_assert_msg(err.offset_bytes <= size, "%s at %llu of %zu", err.message,
                           (unsigned long long)err.offset_bytes, size);
         }

@@ -6,20 +6,13 @@ static const struct {
     const char *ptx, *cubin;
     const char *path; /* nvcc makes other names of anonymous name spaces in another place; NULL: none */
 } pairs[] = {
-    {"ptx/k1_90.ptx", "k1_sm90.cubin", "_ZN33_GLOBAL__N_"},
-    {"ptx/k1_90.ptx", "k1_sm90a.cubin", "_ZN33_GLOBAL__N_"},
-    {"ptx/k1_75.ptx", "k1_sm75.cubin", "_ZN33_GLOBAL__N_"},
-    {"ptx/k9_90.ptx", "k9_sm90.cubin", NULL},
-    {"ptx/k9_100f.ptx", "k9_sm100f.cubin", NULL},
-    {"ptx/al_80.ptx", "al_80.cubin", NULL},
-    {"cubin/src/rq_80.ptx", "rq_80.cubin", NULL},
-    {"cubin/src/rq_90.ptx", "rq_90.cubin", NULL},
-    {"cubin/src/rq_100.ptx", "rq_100.cubin", NULL},
-    {"cubin/src/clus.ptx", "clus_90a_12.4.cubin", NULL},
-    {"cubin/src/clus.ptx", "clus_90_13.5.cubin", NULL},
-    {"cubin/src/bac.ptx", "bac_100f_13.0.cubin", NULL},
-    {"cubin/src/spaces.ptx", "spaces_80_13.5.cubin", NULL},
-    {"cubin/src/spaces90.ptx", "spaces_90_13.5.cubin", NULL},
+    {"ptx/k1_90.ptx", "k1_sm90.cubin", "_ZN33_GLOBAL__N_"}, {"ptx/k1_90.ptx", "k1_sm90a.cubin", "_ZN33_GLOBAL__N_"},
+    {"ptx/k1_75.ptx", "k1_sm75.cubin", "_ZN33_GLOBAL__N_"}, {"ptx/k9_90.ptx", "k9_sm90.cubin", NULL},
+    {"ptx/k9_100f.ptx", "k9_sm100f.cubin", NULL},           {"ptx/al_80.ptx", "al_80.cubin", NULL},
+    {"cubin/src/rq_80.ptx", "rq_80.cubin", NULL},           {"cubin/src/rq_90.ptx", "rq_90.cubin", NULL},
+    {"cubin/src/rq_100.ptx", "rq_100.cubin", NULL},         {"cubin/src/clus.ptx", "clus_90a_12.4.cubin", NULL},
+    {"cubin/src/clus.ptx", "clus_90_13.5.cubin", NULL},     {"cubin/src/bac.ptx", "bac_100f_13.0.cubin", NULL},
+    {"cubin/src/spaces.ptx", "spaces_80_13.5.cubin", NULL}, {"cubin/src/spaces90.ptx", "spaces_90_13.5.cubin", NULL},
 };
 #define PAIRS (sizeof(pairs) / sizeof(pairs[0]))
 
