@@ -120,6 +120,9 @@ struct slwi_os {
     /* openat of a whole path at once, refused (-ELOOP) when anything on the way is a symbolic link. Optional: where the
        platform cannot (-ENOSYS) or may not (-EPERM, seccomp) the caller goes one openat a component (pitfall 39). */
     int (*openat_straight)(const slwi_os *os, int dirfd, const char *path, int flags);
+
+    /* The file that a loaded address lies in, as the loader knows it (dladdr). -ENOENT: in none. */
+    int (*dl_path)(const slwi_os *os, const void *address, char out[4096]);
 };
 
 const slwi_os *slwi_os_get(void);             /* the table in force; never NULL */

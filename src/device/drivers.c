@@ -11,7 +11,7 @@ static const struct {
     const slw_driver_vtable *driver;
 } known[] = {
     {"host", &slwi_host_driver},
-    {"cuda", NULL},
+    {"cuda", &slwi_cuda_driver},
     {"hip", NULL},
 };
 #define KNOWN_COUNT (sizeof known / sizeof known[0])

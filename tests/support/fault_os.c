@@ -471,6 +471,11 @@ static int f_dl_loaded(const slwi_os *os, const char *path) {
     return os->next->dl_loaded(os->next, path);
 }
 
+/* Cannot be made to fail: what it says is for messages only. */
+static int f_dl_path(const slwi_os *os, const void *address, char out[4096]) {
+    return os->next->dl_path(os->next, address, out);
+}
+
 static uint64_t f_now_ns(const slwi_os *os) {
     note(SLT_NOW_NS, "");
     return os->next->now_ns(os->next) + atomic_load(&now_shift);
@@ -565,6 +570,7 @@ static const slwi_os wrapped = {
     f_poll_readable,
     f_stat_mount_id,
     f_openat_straight,
+    f_dl_path,
 };
 
 void slt_fault_os_clear(void) {

@@ -36,9 +36,18 @@ static int os_dl_loaded(const slwi_os *os, const char *path) {
     return 1;
 }
 
+static int os_dl_path(const slwi_os *os, const void *address, char out[4096]) {
+    (void)os;
+    Dl_info info = {0};
+    if (dladdr(address, &info) == 0 || info.dli_fname == NULL) return -ENOENT;
+    const int length = snprintf(out, 4096, "%s", info.dli_fname);
+    return length < 0 || length >= 4096 ? -ENAMETOOLONG : 0;
+}
+
 void slwi_platform_library(slwi_os *table) {
     table->dl_open = os_dl_open;
     table->dl_symbol = os_dl_symbol;
     table->dl_close = os_dl_close;
     table->dl_loaded = os_dl_loaded;
+    table->dl_path = os_dl_path;
 }

@@ -26,13 +26,9 @@ START_TEST(open_refuses_what_is_wrong) {
     options.size--;
     expect_refused(&options, SLW_E_USAGE);
     options = (slw_device_options)SLW_DEVICE_OPTIONS_INIT;
-    options.kind = "cuda";
-    expect_refused(&options, SLW_E_UNSUPPORTED);
-    ck_assert_str_eq(err.subject, "cuda");
-    options.kind = "hip";
-    expect_refused(&options, SLW_E_UNSUPPORTED);
     options.kind = "abacus";
     expect_refused(&options, SLW_E_UNSUPPORTED);
+    ck_assert_str_eq(err.subject, "abacus");
     options.kind = "host";
     options.ordinal = 1;
     expect_refused(&options, SLW_E_NO_DEVICE);
@@ -90,9 +86,11 @@ START_TEST(examine_names_three_kinds) {
     for (size_t i = 0; i < 3; i++) {
         ck_assert_int_eq(slw_driver_examine(i, &status), 1);
         ck_assert_str_eq(status.kind, kinds[i]);
-        ck_assert_int_eq(status.presence, i == 0 ? SLW_PRESENCE_YES : SLW_PRESENCE_NO);
-        ck_assert_int_eq(status.code, i == 0 ? SLW_OK : SLW_E_UNSUPPORTED);
-        if (i > 0) ck_assert_str_eq(status.why, "no driver in this version");
+        if (i == 0) ck_assert_int_eq(status.presence, SLW_PRESENCE_YES);
+        /* Nobody has initialised one here, so a GPU driver is at most likely to be there, and always says why. */
+        if (i > 0) ck_assert_int_ne(status.presence, SLW_PRESENCE_YES);
+        if (i > 0) ck_assert_str_ne(status.why, "");
+        ck_assert_int_eq(status.code == SLW_OK, status.presence != SLW_PRESENCE_NO);
     }
     ck_assert_int_eq(slw_driver_examine(3, &status), 0);
     ck_assert_int_eq(slw_driver_examine(0, NULL), 0);

@@ -1,0 +1,225 @@
+#include "gpu_library.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fail.h"
+#include "fork.h"
+#include "os.h"
+
+#define WHY_BYTES         256
+#define LINE_BYTES        (WHY_BYTES + 512)
+#define MISSING_BYTES     400
+#define LIBRARIES_AT_MOST 32
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+static void *open_name(const slw_library_loader *loader, const char *name, char why[WHY_BYTES]) {
+    why[0] = '\0';
+    if (loader != NULL) {
+        void *const handle = loader->open(loader->context, name, why, WHY_BYTES);
+        why[WHY_BYTES - 1] = '\0';
+        return handle;
+    }
+    const slwi_os *os = slwi_os_get();
+    return os->dl_open(os, name, why);
+}
+
+void *slwi_gpu_library_symbol(const slwi_gpu_library *library, const char *name) {
+    const slw_library_loader *const loader = library->loader;
+    if (loader != NULL) return loader->symbol(loader->context, library->handle, name);
+    const slwi_os *os = slwi_os_get();
+    return os->dl_symbol(os, library->handle, name);
+}
+
+static int ask_path(const slwi_gpu_library *library, char *out, size_t size) {
+    const slw_library_loader *const loader = library->loader;
+    out[0] = '\0';
+    if (library->anchor == NULL) return 0;
+    if (loader != NULL) {
+        const int known = loader->path != NULL && loader->path(loader->context, library->anchor, out, size);
+        out[size - 1] = '\0';
+        return known && out[0] != '\0';
+    }
+    const slwi_os *os = slwi_os_get();
+    char path[4096];
+    if (os->dl_path(os, library->anchor, path) < 0 || path[0] == '\0') return 0;
+    const size_t length = strlen(path);
+    if (length >= size) return 0;
+    memcpy(out, path, length + 1);
+    return 1;
+}
+
+static int try_name(const slwi_gpu_names *names, const char *name, slwi_gpu_library *out, slw_error *err) {
+    char why[WHY_BYTES];
+    out->handle = open_name(out->loader, name, why);
+    if (out->handle == NULL) {
+        char line[LINE_BYTES];
+        (void)snprintf(line, sizeof line, "%s: %s", name, why[0] != '\0' ? why : "not found");
+        slwi_error_tried(err, line);
+        return 0;
+    }
+    out->anchor = slwi_gpu_library_symbol(out, names->anchor);
+    if (!ask_path(out, out->path, sizeof out->path)) (void)snprintf(out->path, sizeof out->path, "%s", name);
+    return 1;
+}
+
+/* Two copies of different versions in one process do not get along (device.md B.1): what is there already is used. */
+static int try_loaded(const slwi_gpu_names *names, slwi_gpu_library *out, slw_error *err) {
+    if (!names->prefer_loaded || out->loader != NULL) return 0;
+    const slwi_os *os = slwi_os_get();
+    for (size_t i = 0; names->names[i] != NULL; i++) {
+        if (os->dl_loaded(os, names->names[i]) && try_name(names, names->names[i], out, err)) return 1;
+    }
+    return 0;
+}
+
+static int try_all(const slwi_gpu_names *names, slwi_gpu_library *out, slw_error *err) {
+    if (try_loaded(names, out, err)) return 1;
+    for (size_t i = 0; names->names[i] != NULL; i++) {
+        if (try_name(names, names->names[i], out, err)) return 1;
+    }
+    return 0;
+}
+
+slw_code slwi_gpu_library_open(const slwi_gpu_names *names, const char *named, const slw_library_loader *loader,
+                               slwi_gpu_library *out, slw_error *err) {
+    if (loader != NULL && (loader->size != sizeof *loader || loader->open == NULL || loader->symbol == NULL)) {
+        return slwi_fail(err, SLW_E_USAGE, "BAD_LOADER", "the loader has another size, or leaves out a function");
+    }
+    slwi_gpu_library found = {.loader = loader};
+    if (named != NULL ? try_name(names, named, &found, err) : try_all(names, &found, err)) {
+        *out = found;
+        return SLW_OK;
+    }
+    slwi_error_subject(err, names->kind, strlen(names->kind));
+    if (named != NULL) {
+        slwi_error_path(err, named);
+        return slwi_fail(err, SLW_E_UNAVAILABLE, "NO_LIBRARY", "%s cannot be loaded as the %s driver", named,
+                         names->kind);
+    }
+    slwi_error_hint(err, "Install the vendor's driver, or name its library.");
+    return slwi_fail(err, SLW_E_UNAVAILABLE, "NO_LIBRARY", "no library of the %s driver here", names->kind);
+}
+
+/* ---- Symbols ----------------------------------------------------------------------------------------------------- */
+
+/* Keeps whole names only: a half one would be looked for. */
+static void append_name(char text[MISSING_BYTES], const char *name) {
+    const size_t used = strlen(text);
+    if (used + strlen(name) + 3 > MISSING_BYTES) return;
+    (void)snprintf(text + used, MISSING_BYTES - used, "%s%s", used == 0 ? "" : ", ", name);
+}
+
+slw_code slwi_gpu_resolve(const slwi_gpu_library *library, const slwi_gpu_symbol *symbols, size_t count,
+                          slwi_gpu_lookup lookup, const void *context, void *table, uint32_t *capabilities,
+                          slw_error *err) {
+    char missing[MISSING_BYTES] = "";
+    unsigned missing_count = 0;
+    *capabilities = 0;
+    for (size_t i = 0; i < count; i++) {
+        const slwi_gpu_symbol *const symbol = &symbols[i];
+        void *const address = lookup(context, library, symbol);
+        /* An object pointer becomes a function pointer: POSIX says that dlsym's can be. */
+        memcpy((char *)table + symbol->offset, &address, sizeof address);
+        if (address != NULL) {
+            *capabilities |= symbol->capability;
+        } else if (symbol->required) {
+            append_name(missing, symbol->name);
+            missing_count++;
+        }
+    }
+    if (missing_count == 0) return SLW_OK;
+    slwi_error_path(err, library->path);
+    slwi_error_subject(err, missing, strlen(missing));
+    slwi_error_tried(err, library->path);
+    slwi_error_hint(err, "The library is older than this program needs, or is none of the vendor's.");
+    return slwi_fail(err, SLW_E_UNAVAILABLE, "MISSING_SYMBOLS", "%.100s lacks %u symbols: %s", library->path,
+                     missing_count, missing);
+}
+
+/* ---- Initialising ------------------------------------------------------------------------------------------------ */
+
+typedef struct initialised {
+    const void *address;
+    uint64_t fork_generation;
+    int result;
+} initialised;
+
+/* Held while a library initialises, and so across a fork: a child of half an initialisation is nobody's wish. */
+static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+static initialised known[LIBRARIES_AT_MOST];
+static size_t known_count;
+
+static void hold(void) {
+    (void)pthread_mutex_lock(&init_lock);
+}
+
+static void let_go(void) {
+    (void)pthread_mutex_unlock(&init_lock);
+}
+
+static void install_hook(void) {
+    (void)slwi_fork_hook(hold, let_go, let_go);
+}
+
+static void lock(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, install_hook);
+    hold();
+}
+
+/* Under the lock. */
+static int find_known(const void *address, int *result) {
+    for (size_t i = 0; i < known_count; i++) {
+        if (known[i].address != address) continue;
+        if (known[i].fork_generation != slwi_fork_generation()) return SLWI_GPU_INIT_FORKED;
+        *result = known[i].result;
+        return SLWI_GPU_INIT_ASKED;
+    }
+    return SLWI_GPU_INIT_UNKNOWN;
+}
+
+int slwi_gpu_init_known(const void *address, int *result) {
+    lock();
+    const int answer = find_known(address, result);
+    let_go();
+    return answer;
+}
+
+int slwi_gpu_init_once(const void *address, int (*initialise)(void *context), void *context, int *result) {
+    lock();
+    int answer = find_known(address, result);
+    if (answer == SLWI_GPU_INIT_UNKNOWN) {
+        answer = SLWI_GPU_INIT_ASKED;
+        *result = initialise(context);
+        /* More libraries than the table has places are asked each time, which the vendors allow. */
+        if (known_count < LIBRARIES_AT_MOST) {
+            known[known_count++] = (initialised){address, slwi_fork_generation(), *result};
+        }
+    }
+    let_go();
+    return answer;
+}
+
+/* ---- Without a driver -------------------------------------------------------------------------------------------- */
+
+int slwi_gpu_path_exists(const char *path) {
+    const slwi_os *os = slwi_os_get();
+    slwi_stat identity;
+    return os->fstatat(os, AT_FDCWD, path, 1, &identity) == 0;
+}
+
+int slwi_gpu_first_line(const char *path, char *out, size_t size) {
+    const slwi_os *os = slwi_os_get();
+    const int fd = os->openat(os, AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
+    if (fd < 0) return 0;
+    const int64_t got = os->read(os, fd, out, size - 1);
+    (void)os->close(os, fd);
+    if (got <= 0) return 0;
+    out[got] = '\0';
+    out[strcspn(out, "\r\n")] = '\0';
+    return 1;
+}
