@@ -20,8 +20,9 @@ static slw_code check_arguments(const slw_contract *contract, const slw_kernel_c
         !terminated(device->target, sizeof device->target))
         return slwi_fail(err, SLW_E_USAGE, NULL, "a text of the device's figures does not end");
     if (kernel != NULL && kernel->name == NULL) return slwi_fail(err, SLW_E_USAGE, NULL, "the kernel has no name");
-    if (shape != NULL && shape->size != sizeof *shape)
-        return slwi_fail(err, SLW_E_USAGE, NULL, "the shape has another size");
+    if (shape != NULL && (shape->size != sizeof *shape || (shape->flags & ~SLWI_LAUNCH_FLAGS) != 0))
+        return slwi_fail(err, SLW_E_USAGE, NULL,
+                         "slw_launch_shape is of another version, or has flags this version does not know");
     if (kernel != NULL && shape != NULL && shape->entry != NULL && strcmp(shape->entry, kernel->name) != 0)
         return slwi_fail(err, SLW_E_USAGE, NULL, "the shape is of %.128s, the kernel is %.128s", shape->entry,
                          kernel->name);

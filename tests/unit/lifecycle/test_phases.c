@@ -352,7 +352,7 @@ START_TEST(make_failures_keep_the_input) {
     shape = kit_shape("fixed", 64);
     ck_code(slw_make_launchable(&loaded, &shape, &out, &world.err), SLW_E_INVALID_LAUNCH);
     shape = kit_shape("use", 32);
-    shape.flags = 1;
+    shape.flags = 1u << 31; /* no flag there is */
     ck_code(slw_make_launchable(&loaded, &shape, &out, &world.err), SLW_E_USAGE);
     shape.flags = 0;
     slt_null_fail(&world.null.function, SLW_E_DRIVER, 1);

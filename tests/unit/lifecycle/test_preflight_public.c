@@ -505,6 +505,9 @@ START_TEST(usage) {
     ck_assert_int_eq(err.message[0], 0);
     shape.size++;
     ck_assert_int_eq(slw_preflight(&contract, &kernel, &device, &shape, &err), SLW_E_USAGE);
+    shape.size--;
+    shape.flags = 1u << 31;
+    ck_assert_int_eq(slw_preflight(&contract, &kernel, &device, &shape, &err), SLW_E_USAGE);
     kernel.name = NULL;
     ck_assert_int_eq(slw_preflight(&contract, &kernel, &device, NULL, &err), SLW_E_USAGE);
     kernel.name = "k";
