@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fail.h"
+#include "launch.h"
 #include "preflight.h"
 
 static int terminated(const char *text, size_t capacity) {
