@@ -3,22 +3,22 @@
 #include <string.h>
 
 #define PARAM(name, kind)                                                                                              \
-    { #name, kind, offsetof(slw_param, name), SLWI_ORIGIN_BINARY }
+    { #name, offsetof(slw_param, name), kind, SLWI_ORIGIN_BINARY }
 #define KERNEL(name, kind)                                                                                             \
-    { #name, kind, offsetof(slw_kernel_contract, name), SLWI_ORIGIN_BINARY }
+    { #name, offsetof(slw_kernel_contract, name), kind, SLWI_ORIGIN_BINARY }
 #define LAUNCH(name, kind)                                                                                             \
-    { #name, kind, offsetof(slw_kernel_contract, name), SLWI_ORIGIN_METADATA }
+    { #name, offsetof(slw_kernel_contract, name), kind, SLWI_ORIGIN_METADATA }
 #define CONTRACT(name, kind)                                                                                           \
-    { #name, kind, offsetof(slw_contract, name), SLWI_ORIGIN_BINARY }
+    { #name, offsetof(slw_contract, name), kind, SLWI_ORIGIN_BINARY }
 
 const slwi_field slwi_param_fields[] = {
     PARAM(alignment_bytes, SLWI_FIELD_U32),
     PARAM(kind, SLWI_FIELD_KIND),
     PARAM(name, SLWI_FIELD_NAME),
     PARAM(offset_bytes, SLWI_FIELD_U32),
-    {"role", SLWI_FIELD_ROLE, offsetof(slw_param, role), SLWI_ORIGIN_METADATA},
+    {"role", offsetof(slw_param, role), SLWI_FIELD_ROLE, SLWI_ORIGIN_METADATA},
     PARAM(size_bytes, SLWI_FIELD_U32),
-    {NULL, SLWI_FIELD_TEXT, 0, SLWI_ORIGIN_BINARY},
+    {NULL, 0, SLWI_FIELD_TEXT, SLWI_ORIGIN_BINARY},
 };
 
 const slwi_field slwi_kernel_fields[] = {
@@ -52,7 +52,7 @@ const slwi_field slwi_kernel_fields[] = {
     LAUNCH(tensor_memory_columns, SLWI_FIELD_U32),
     LAUNCH(warp_threads, SLWI_FIELD_U32),
     LAUNCH(warps, SLWI_FIELD_U32),
-    {NULL, SLWI_FIELD_TEXT, 0, SLWI_ORIGIN_BINARY},
+    {NULL, 0, SLWI_FIELD_TEXT, SLWI_ORIGIN_BINARY},
 };
 
 const slwi_field slwi_contract_fields[] = {
@@ -64,7 +64,7 @@ const slwi_field slwi_contract_fields[] = {
     CONTRACT(reader_revision, SLWI_FIELD_U32),
     CONTRACT(schema, SLWI_FIELD_U32),
     CONTRACT(target, SLWI_FIELD_TEXT),
-    {NULL, SLWI_FIELD_TEXT, 0, SLWI_ORIGIN_BINARY},
+    {NULL, 0, SLWI_FIELD_TEXT, SLWI_ORIGIN_BINARY},
 };
 
 const char *const slwi_needs_names[SLWI_NEEDS_COUNT] = {"printf", "device_malloc", "globals"};

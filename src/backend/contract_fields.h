@@ -29,8 +29,8 @@ typedef enum slwi_field_origin {
 
 typedef struct slwi_field {
     const char *name;
-    slwi_field_kind kind;
     size_t offset;
+    slwi_field_kind kind;
     slwi_field_origin origin;
 } slwi_field;
 

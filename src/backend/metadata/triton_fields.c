@@ -206,6 +206,8 @@ int slwi_triton_recognises(const slwi_json *root) {
 slw_code slwi_triton_read(const slwi_json *root, slwi_triton_metadata *out, slw_error *err) {
     slwi_triton_metadata read;
     memset(&read, 0, sizeof read);
+    read.name = "";
+    read.backend = "";
     const slwi_json *target = slwi_json_get(root, "target");
     if (target == NULL) return refuse(err, "target", "MISSING_FIELD", "is missing");
     if (slwi_json_kind(target) != SLWI_JSON_OBJECT) return refuse(err, "target", "BAD_VALUE", "is not an object");

@@ -336,7 +336,7 @@ START_TEST(features_in_the_arch) {
 }
 END_TEST
 
-/* Hidden arguments come after the scratch pointers and stay what they are; of several kernels only the entry is kept. */
+/* Hidden arguments come after the scratch pointers and stay hidden; of several kernels only the entry is kept. */
 START_TEST(hidden_arguments_and_other_kernels) {
     slw_param params[4] = {
         {NULL, 0, 8, 8, SLW_PARAM_POINTER, SLW_ROLE_CALLER},

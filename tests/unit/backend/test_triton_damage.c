@@ -145,7 +145,7 @@ START_TEST(limits) {
 }
 END_TEST
 
-/* Unknown fields pass, whatever they hold; null scratch (hip of some versions) is none; versions of development builds. */
+/* Unknown fields pass, whatever they hold; null scratch (hip of some versions) is none; development builds. */
 START_TEST(what_passes) {
     static const char *const changes[][2] = {
         {"\"num_ctas\": 1", "\"num_ctas\": 1, \"TRITON_NEW\": [{\"a\": [null, 1e300]}]"},

@@ -35,7 +35,7 @@ static slw_code build_entry(void *context, const slw_build_context *build, slw_e
     return kit_write(build->directory, SLWI_ENTRY_DOCUMENT_NAME, entry.document, entry.document_size, err);
 }
 
-/* An entry of that binary and a slipway.json with that contract, as another version of the library would have left it. */
+/* An entry of that binary and a slipway.json with that contract, as another version of the library would leave it. */
 static slw_cached *entry_with(slw_bytes binary, const slw_contract *stored) {
     slwi_buffer text;
     slwi_buffer_init(&text, &libc, SIZE_MAX);
