@@ -36,6 +36,13 @@ const test_folders = [_]TestFolder{
 };
 
 const test_support = @import("tests/support/files.zig").files;
+const double_files = @import("tests/doubles/files.zig");
+/// Doubles of the vendors' driver libraries: built for tests alone, told to them by path, never installed.
+const Double = struct { kind: []const u8, name: []const u8, major: usize, files: []const []const u8 };
+const doubles = [_]Double{
+    .{ .kind = "cuda", .name = "cuda", .major = 1, .files = double_files.cuda },
+    .{ .kind = "hip", .name = "amdhip64", .major = 6, .files = double_files.hip },
+};
 const cli_files = @import("cli/files.zig").files;
 const fuzz = @import("fuzz/files.zig");
 const bench_programs = @import("bench/files.zig").programs;
@@ -60,6 +67,7 @@ const library_flags = [_][]const u8{
 const hashing_flags = library_flags ++ [_][]const u8{"-O2"};
 /// Check's macros use GNU extensions, so tests go without -Wpedantic.
 const test_flags = [_][]const u8{ "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wshadow" };
+const double_flags = test_flags ++ [_][]const u8{"-fvisibility=hidden"};
 /// Examples and the command are built as a careful user would, with the phase analysis on.
 const user_flags = [_][]const u8{
     "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow", "-Wconversion", "-DSLW_CHECK_PHASES", "-Wthread-safety",
@@ -78,6 +86,7 @@ const Build = struct {
     library: *std.Build.Step.Compile,
     shared: *std.Build.Step.Compile,
     command: *std.Build.Step.Compile,
+    doubles: [doubles.len]?std.Build.LazyPath, // null: not written yet
 };
 
 pub fn build(b: *std.Build) void {
@@ -103,6 +112,7 @@ pub fn build(b: *std.Build) void {
         .hostile = b.step("hostile", "each reader's seconds for 32 and 64 MiB of hostile file (with -Doptimize=ReleaseFast)"),
         .coverage = b.step("coverage", "lines of the readers that the corpus reaches (clang)"),
         .ptx_diff = b.step("ptx-diff", "the PTX scanner against ptxas, where there is one"),
+        .doubles = b.step("doubles", "the doubles of libcuda and libamdhip64, into zig-out/doubles"),
         .bench = b.step("bench", "benchmarks: ratios to a floor measured in the same run"),
         .demo = b.step("demo", "six kernels cold, then hot, on the host driver"),
         .check = b.step("check", "compile everything, and the library for the cross targets; run nothing"),
@@ -116,8 +126,10 @@ pub fn build(b: *std.Build) void {
     const command = userProgram(b, target, optimize, library, "slipway", "cli", cli_files);
     b.installArtifact(command);
 
-    const s = Build{ .b = b, .target = target, .optimize = optimize, .library = library, .shared = shared, .command = command };
+    const s = Build{ .b = b, .target = target, .optimize = optimize, .library = library, .shared = shared, .command = command, .doubles = buildDoubles(b, target, optimize) };
 
+    for (doubles, s.doubles) |d, path| if (path) |p|
+        steps.doubles.dependOn(&b.addInstallFileWithDir(p, .{ .custom = "doubles" }, b.fmt("lib{s}.so.{d}", .{ d.name, d.major })).step);
     addTests(s, steps.unit, steps.build_tests);
     addHouse(s, steps.house);
     addCompileFail(s, steps.compile_fail);
@@ -211,10 +223,31 @@ fn addTests(s: Build, run_step: *std.Build.Step, build_step: *std.Build.Step) vo
     };
 }
 
-/// Programs under test run in the top of the tree, where they find their fixtures; the first argument is the command.
+/// The doubles with the soname of what they stand for.
+fn buildDoubles(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.builtin.OptimizeMode) [doubles.len]?std.Build.LazyPath {
+    var built: [doubles.len]?std.Build.LazyPath = @splat(null);
+    for (doubles, &built) |d, *out| {
+        if (d.files.len == 0) continue;
+        const m = b.createModule(.{ .target = target, .optimize = optimize, .link_libc = true, .sanitize_c = .trap, .pic = true });
+        m.addIncludePath(b.path("tests/doubles"));
+        m.addIncludePath(b.path(b.fmt("tests/doubles/{s}", .{d.kind})));
+        for ([_][]const []const u8{ double_files.common, d.files }) |files|
+            m.addCSourceFiles(.{ .root = b.path("tests/doubles"), .files = files, .flags = &double_flags });
+        const library = b.addLibrary(.{ .name = d.name, .linkage = .dynamic, .root_module = m, .version = .{ .major = d.major, .minor = 0, .patch = 0 } });
+        out.* = library.getEmittedBin();
+    }
+    return built;
+}
+
+/// Programs under test run in the top of the tree, where they find their fixtures; the first argument is the command, then --double-KIND=PATH for each double.
 /// Their output is shown each time, so that the suites' closing lines are.
 fn runInTree(s: Build, run: *std.Build.Step.Run) void {
+    runInTreeWith(s, run, s.doubles);
+}
+
+fn runInTreeWith(s: Build, run: *std.Build.Step.Run, built: [doubles.len]?std.Build.LazyPath) void {
     run.addArtifactArg(s.command);
+    for (doubles, built) |d, path| if (path) |p| run.addPrefixedFileArg(s.b.fmt("--double-{s}=", .{d.kind}), p);
     run.stdio = .inherit;
     run.has_side_effects = true;
     run.setCwd(s.b.path("."));
@@ -413,6 +446,7 @@ fn addSanitized(s: Build, step: *std.Build.Step, clang: []const u8, name: []cons
     const b = s.b;
     var objects: std.ArrayList(std.Build.LazyPath) = .empty;
     objects.appendSlice(b.allocator, clangRooms(b, clang, flags)) catch @panic("OOM");
+    const sanitized_doubles = clangDoubles(b, clang, flags);
     const includes = [_][]const u8{"include"} ++ test_includes;
     for (test_support) |file|
         objects.append(b.allocator, clangObject(b, clang, flags, &test_flags, &includes, b.fmt("tests/support/{s}", .{file}))) catch @panic("OOM");
@@ -426,7 +460,7 @@ fn addSanitized(s: Build, step: *std.Build.Step, clang: []const u8, name: []cons
         const program = link.addOutputFileArg(b.fmt("{s}-{s}", .{ test_name, name }));
         const run = std.Build.Step.Run.create(b, b.fmt("run {s} {s}", .{ name, test_name }));
         run.addFileArg(program);
-        runInTree(s, run);
+        runInTreeWith(s, run, sanitized_doubles);
         run.setEnvironmentVariable("SLT_SANITIZER", name); // slow tests do less
         run.setEnvironmentVariable("CK_TIMEOUT_MULTIPLIER", "8");
         run.setEnvironmentVariable("TSAN_OPTIONS", "halt_on_error=1 die_after_fork=0");
@@ -446,6 +480,24 @@ fn clangRooms(b: *std.Build, clang: []const u8, flags: []const []const u8) []con
         objects.append(b.allocator, clangObject(b, clang, flags, &library_flags, includes.items, b.fmt("src/{s}/{s}", .{ r.name, file }))) catch @panic("OOM");
     };
     return objects.items;
+}
+
+/// The doubles by clang, with the sanitizer of the programs that open them.
+fn clangDoubles(b: *std.Build, clang: []const u8, flags: []const []const u8) [doubles.len]?std.Build.LazyPath {
+    var built: [doubles.len]?std.Build.LazyPath = @splat(null);
+    const with_pic = double_flags ++ [_][]const u8{"-fPIC"};
+    for (doubles, &built) |d, *out| {
+        if (d.files.len == 0) continue;
+        const soname = b.fmt("lib{s}.so.{d}", .{ d.name, d.major });
+        const includes = [_][]const u8{ "tests/doubles", b.fmt("tests/doubles/{s}", .{d.kind}) };
+        const link = b.addSystemCommand(&.{ clang, "-shared", b.fmt("-Wl,-soname,{s}", .{soname}) });
+        link.addArgs(flags);
+        for ([_][]const []const u8{ double_files.common, d.files }) |files| for (files) |file|
+            link.addFileArg(clangObject(b, clang, flags, &with_pic, &includes, b.fmt("tests/doubles/{s}", .{file})));
+        link.addArgs(&.{ "-lpthread", "-o" });
+        out.* = link.addOutputFileArg(soname);
+    }
+    return built;
 }
 
 fn clangObject(b: *std.Build, clang: []const u8, sanitize: []const []const u8, flags: []const []const u8, includes: []const []const u8, path: []const u8) std.Build.LazyPath {

@@ -1,0 +1,131 @@
+/* Numbers of the driver interface, as the double knows them. test_double_facts compares them with a vendor's header
+ * where there is one. */
+#ifndef CUDA_FACTS_H
+#define CUDA_FACTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    DCU_OK = 0,
+    DCU_INVALID_VALUE = 1,
+    DCU_OUT_OF_MEMORY = 2,
+    DCU_NOT_INITIALIZED = 3,
+    DCU_DEINITIALIZED = 4,
+    DCU_STUB_LIBRARY = 34,
+    DCU_NO_DEVICE = 100,
+    DCU_INVALID_DEVICE = 101,
+    DCU_INVALID_IMAGE = 200,
+    DCU_INVALID_CONTEXT = 201,
+    DCU_NO_BINARY_FOR_GPU = 209,
+    DCU_INVALID_PTX = 218,
+    DCU_UNSUPPORTED_PTX_VERSION = 222,
+    DCU_JIT_COMPILATION_DISABLED = 223,
+    DCU_INVALID_HANDLE = 400,
+    DCU_NOT_FOUND = 500,
+    DCU_NOT_READY = 600,
+    DCU_ILLEGAL_ADDRESS = 700,
+    DCU_LAUNCH_OUT_OF_RESOURCES = 701,
+    DCU_PRIMARY_CONTEXT_ACTIVE = 708,
+    DCU_CONTEXT_IS_DESTROYED = 709,
+    DCU_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
+    DCU_NOT_PERMITTED = 800,
+    DCU_NOT_SUPPORTED = 801,
+    DCU_STREAM_CAPTURE_UNSUPPORTED = 900,
+    DCU_INVALID_CLUSTER_SIZE = 912,
+    DCU_UNKNOWN = 999,
+};
+
+enum {
+    DCU_FUNC_MAX_THREADS_PER_BLOCK = 0,
+    DCU_FUNC_SHARED_SIZE_BYTES = 1,
+    DCU_FUNC_CONST_SIZE_BYTES = 2,
+    DCU_FUNC_LOCAL_SIZE_BYTES = 3,
+    DCU_FUNC_NUM_REGS = 4,
+    DCU_FUNC_PTX_VERSION = 5,
+    DCU_FUNC_BINARY_VERSION = 6,
+    DCU_FUNC_CACHE_MODE_CA = 7,
+    DCU_FUNC_MAX_DYNAMIC_SHARED = 8,
+    DCU_FUNC_CARVEOUT = 9,
+    DCU_FUNC_CLUSTER_MUST_BE_SET = 10,
+    DCU_FUNC_CLUSTER_WIDTH = 11,
+    DCU_FUNC_CLUSTER_HEIGHT = 12,
+    DCU_FUNC_CLUSTER_DEPTH = 13,
+    DCU_FUNC_NON_PORTABLE_CLUSTER = 14,
+    DCU_FUNC_CLUSTER_POLICY = 15,
+};
+
+enum {
+    DCU_DEV_THREADS_PER_BLOCK = 1,
+    DCU_DEV_BLOCK_X = 2,
+    DCU_DEV_BLOCK_Y = 3,
+    DCU_DEV_BLOCK_Z = 4,
+    DCU_DEV_GRID_X = 5,
+    DCU_DEV_GRID_Y = 6,
+    DCU_DEV_GRID_Z = 7,
+    DCU_DEV_SHARED_PER_BLOCK = 8,
+    DCU_DEV_CONSTANT_BYTES = 9,
+    DCU_DEV_WARP = 10,
+    DCU_DEV_REGISTERS_PER_BLOCK = 12,
+    DCU_DEV_CLOCK = 13,
+    DCU_DEV_MULTIPROCESSORS = 16,
+    DCU_DEV_INTEGRATED = 18,
+    DCU_DEV_COMPUTE_MODE = 20,
+    DCU_DEV_THREADS_PER_MULTIPROCESSOR = 39,
+    DCU_DEV_UNIFIED_ADDRESSING = 41,
+    DCU_DEV_MAJOR = 75,
+    DCU_DEV_MINOR = 76,
+    DCU_DEV_SHARED_PER_MULTIPROCESSOR = 81,
+    DCU_DEV_REGISTERS_PER_MULTIPROCESSOR = 82,
+    DCU_DEV_COOPERATIVE = 95,
+    DCU_DEV_SHARED_OPTIN = 97,
+    DCU_DEV_BLOCKS_PER_MULTIPROCESSOR = 106,
+    DCU_DEV_RESERVED_SHARED = 111,
+    DCU_DEV_CLUSTERS = 120,
+};
+
+enum {
+    DCU_JIT_INFO_LOG = 3,
+    DCU_JIT_INFO_LOG_SIZE = 4,
+    DCU_JIT_ERROR_LOG = 5,
+    DCU_JIT_ERROR_LOG_SIZE = 6,
+    DCU_JIT_OPTIMIZATION = 7,
+    DCU_JIT_TARGET = 9,
+    DCU_JIT_LOG_VERBOSE = 12,
+};
+
+enum {
+    DCU_ATTR_COOPERATIVE = 2,
+    DCU_ATTR_CLUSTER_DIMENSION = 4,
+    DCU_ATTR_CLUSTER_SCHEDULING = 5,
+    DCU_ATTR_PROGRAMMATIC_SERIALIZATION = 6,
+    DCU_ATTR_PROGRAMMATIC_EVENT = 7,
+    DCU_ATTR_PRIORITY = 8,
+    DCU_ATTR_PREFERRED_CLUSTER = 11,
+};
+
+enum { DCU_CAPTURE_GLOBAL = 0, DCU_CAPTURE_THREAD_LOCAL = 1, DCU_CAPTURE_RELAXED = 2 };
+enum { DCU_SYMBOL_FOUND = 0, DCU_SYMBOL_NOT_FOUND = 1, DCU_SYMBOL_TOO_NEW = 2 };
+
+typedef struct dcu_attribute {
+    int id;
+    char pad[4];
+    union {
+        char bytes[64];
+        int number;
+        struct {
+            unsigned x, y, z;
+        } cluster;
+    } value;
+} dcu_attribute;
+
+typedef struct dcu_config {
+    unsigned grid[3];
+    unsigned block[3];
+    unsigned shared;
+    void *stream;
+    dcu_attribute *attributes;
+    unsigned attribute_count;
+} dcu_config;
+
+#endif

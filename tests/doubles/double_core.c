@@ -1,0 +1,374 @@
+#include "double_core.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST_ENTRIES    160
+#define MOST_LOGGED     65536u
+#define MOST_VIOLATIONS 64u
+#define MOST_HIDDEN     64u
+
+typedef struct rule {
+    unsigned skip; /* calls that still pass */
+    unsigned times;
+    int code;
+    atomic_uint delay_us;
+} rule;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+
+long double_settings[DOUBLE_SETTINGS];
+static rule rules[MOST_ENTRIES];
+static unsigned counts[MOST_ENTRIES];
+static unsigned injected_count;
+static double_call *log_entries;
+static unsigned log_used;
+static uint64_t order;
+static char violation_text[MOST_VIOLATIONS][256];
+static unsigned violation_count;
+static char hidden_names[MOST_HIDDEN][64];
+static unsigned hidden_count;
+static pid_t owner;
+
+/* ---- Threads --------------------------------------------------------------------------------------------- */
+
+static pthread_key_t thread_key;
+static uint64_t thread_numbers;
+static _Thread_local double_thread self;
+static _Thread_local uint64_t self_epoch;
+static uint64_t epoch = 1;
+
+/* Under the lock. */
+double_thread *double_self(void) {
+    if (self_epoch != epoch) {
+        memset(&self, 0, sizeof self);
+        self.number = ++thread_numbers;
+        self.injected = DOUBLE_GO;
+        self_epoch = epoch;
+        (void)pthread_setspecific(thread_key, &self);
+    }
+    return &self;
+}
+
+static void check_balance(const double_thread *thread) {
+    if (thread->pushes != 0) double_violation("a thread ends with %d contexts pushed and not popped", thread->pushes);
+    if (thread->capture_mode != 0) double_violation("a thread ends with capture mode %d", thread->capture_mode);
+}
+
+static void thread_ends(void *thread) {
+    pthread_mutex_lock(&lock);
+    if (self_epoch == epoch) check_balance(thread);
+    pthread_mutex_unlock(&lock);
+}
+
+static void hold(void) {
+    pthread_mutex_lock(&lock);
+}
+static void let_go(void) {
+    pthread_mutex_unlock(&lock);
+}
+
+static void settings_reset(void) {
+    memcpy(double_settings, double_hooks_of.defaults, sizeof double_settings);
+}
+
+__attribute__((constructor)) static void library_starts(void) {
+    (void)pthread_key_create(&thread_key, thread_ends);
+    (void)pthread_atfork(hold, let_go, let_go);
+    settings_reset();
+}
+
+void double_mark_process(void) {
+    owner = getpid();
+}
+
+int double_in_child(void) {
+    return owner != 0 && owner != getpid();
+}
+
+void double_wait(void) {
+    pthread_cond_wait(&condition, &lock);
+}
+
+void double_changed(void) {
+    pthread_cond_broadcast(&condition);
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------------------- */
+
+void double_violation(const char *format, ...) {
+    char text[sizeof violation_text[0]];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (violation_count < MOST_VIOLATIONS) memcpy(violation_text[violation_count], text, sizeof text);
+    violation_count++;
+    if (double_settings[DOUBLE_STRICT]) {
+        fprintf(stderr, "double: %s\n", text);
+        abort();
+    }
+}
+
+/* The rule's code when this call is one that fails. */
+static int injected(unsigned call) {
+    rule *const r = &rules[call];
+    if (r->times == 0) return DOUBLE_GO;
+    if (r->skip > 0) {
+        r->skip--;
+        return DOUBLE_GO;
+    }
+    r->times--;
+    injected_count++;
+    return r->code;
+}
+
+int double_begin(unsigned call) {
+    const unsigned delay = atomic_load_explicit(&rules[call].delay_us, memory_order_relaxed);
+    if (delay != 0) usleep(delay);
+    pthread_mutex_lock(&lock);
+    double_thread *const thread = double_self();
+    thread->injected = DOUBLE_GO;
+    const int state = double_hooks_of.gate(call);
+    if (state != DOUBLE_GO) return state;
+    const int code = injected(call);
+    if (code == DOUBLE_GO || (double_hooks_of.entries[call].flags & DOUBLE_ACTS) == 0) return code;
+    thread->injected = code;
+    return DOUBLE_GO;
+}
+
+int double_end(unsigned call, int code) {
+    double_thread *const thread = double_self();
+    if (thread->injected != DOUBLE_GO) code = thread->injected;
+    if (log_entries == NULL) log_entries = malloc(MOST_LOGGED * sizeof *log_entries);
+    if (log_entries != NULL && log_used < MOST_LOGGED) {
+        log_entries[log_used++] = (double_call){++order, thread->number, double_hooks_of.entries[call].name, code};
+    }
+    counts[call]++;
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+/* ---- Control --------------------------------------------------------------------------------------------- */
+
+static int find(const char *name) {
+    for (unsigned i = 0; i < double_hooks_of.entry_count; i++) {
+        if (strcmp(double_hooks_of.entries[i].name, name) == 0) return (int)i;
+    }
+    return -1;
+}
+
+static void control_reset(void) {
+    pthread_mutex_lock(&lock);
+    double_hooks_of.reset();
+    settings_reset();
+    for (unsigned i = 0; i < MOST_ENTRIES; i++) {
+        rules[i].times = 0;
+        atomic_store(&rules[i].delay_us, 0);
+        counts[i] = 0;
+    }
+    injected_count = log_used = violation_count = hidden_count = 0;
+    owner = 0;
+    epoch++;
+    pthread_mutex_unlock(&lock);
+}
+
+static void control_set(double_setting setting, long value) {
+    pthread_mutex_lock(&lock);
+    double_settings[setting] = value;
+    if (setting == DOUBLE_HOLD && value == 0) double_hooks_of.let_go();
+    pthread_cond_broadcast(&condition);
+    pthread_mutex_unlock(&lock);
+}
+
+static long control_get(double_setting setting) {
+    pthread_mutex_lock(&lock);
+    const long value = double_hooks_of.get(setting);
+    pthread_mutex_unlock(&lock);
+    return value;
+}
+
+static int control_inject(const char *name, unsigned nth, int code, unsigned times) {
+    const int call = find(name);
+    if (call < 0) return 0;
+    pthread_mutex_lock(&lock);
+    rules[call].skip = nth == 0 ? 0 : nth - 1;
+    rules[call].times = times;
+    rules[call].code = code;
+    injected_count = 0;
+    pthread_mutex_unlock(&lock);
+    return 1;
+}
+
+static unsigned locked_read(const unsigned *number) {
+    pthread_mutex_lock(&lock);
+    const unsigned value = *number;
+    pthread_mutex_unlock(&lock);
+    return value;
+}
+
+static unsigned control_failed(void) {
+    return locked_read(&injected_count);
+}
+
+static int control_delay(const char *name, unsigned microseconds) {
+    const int call = find(name);
+    if (call < 0) return 0;
+    atomic_store(&rules[call].delay_us, microseconds);
+    return 1;
+}
+
+static void control_hide(const char *name) {
+    pthread_mutex_lock(&lock);
+    if (hidden_count < MOST_HIDDEN) {
+        (void)snprintf(hidden_names[hidden_count++], sizeof hidden_names[0], "%s", name);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+int double_is_hidden(const char *name) {
+    for (unsigned i = 0; i < hidden_count; i++) {
+        if (strcmp(hidden_names[i], name) == 0) return 1;
+    }
+    return 0;
+}
+
+static int control_hidden(const char *name) {
+    pthread_mutex_lock(&lock);
+    const int hidden = double_is_hidden(name) || double_hooks_of.hidden(name);
+    pthread_mutex_unlock(&lock);
+    return hidden;
+}
+
+static unsigned control_call_names(void) {
+    return double_hooks_of.entry_count;
+}
+
+static const char *control_call_name(unsigned index) {
+    return index < double_hooks_of.entry_count ? double_hooks_of.entries[index].name : "";
+}
+
+static void control_log_clear(void) {
+    pthread_mutex_lock(&lock);
+    log_used = 0;
+    memset(counts, 0, sizeof counts);
+    pthread_mutex_unlock(&lock);
+}
+
+static unsigned control_count(const char *name) {
+    unsigned count = 0;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < double_hooks_of.entry_count; i++) {
+        if (name == NULL || strcmp(double_hooks_of.entries[i].name, name) == 0) count += counts[i];
+    }
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+static unsigned control_log_size(void) {
+    return locked_read(&log_used);
+}
+
+static int control_log_at(unsigned index, double_call *out) {
+    pthread_mutex_lock(&lock);
+    const int there = index < log_used;
+    if (there) *out = log_entries[index];
+    pthread_mutex_unlock(&lock);
+    return there;
+}
+
+static unsigned control_violations(void) {
+    return locked_read(&violation_count);
+}
+
+static const char *control_violation(unsigned index) {
+    return index < locked_read(&violation_count) && index < MOST_VIOLATIONS ? violation_text[index] : "";
+}
+
+static void control_forgive(void) {
+    pthread_mutex_lock(&lock);
+    violation_count = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static char *say_at;
+static size_t say_left;
+static unsigned say_count;
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
+    say_count++;
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = say_left == 0 ? 0 : vsnprintf(say_at, say_left, format, arguments);
+    va_end(arguments);
+    if (length <= 0) return;
+    const size_t used = (size_t)length < say_left ? (size_t)length : say_left - 1;
+    say_at += used;
+    say_left -= used;
+}
+
+static unsigned control_outstanding(char *text, size_t text_size) {
+    pthread_mutex_lock(&lock);
+    if (text != NULL && text_size > 0) text[0] = '\0';
+    say_at = text;
+    say_left = text == NULL ? 0 : text_size;
+    say_count = 0;
+    double_hooks_of.outstanding(say);
+    const unsigned count = say_count;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+static int control_is_memory(uint64_t address, uint64_t size) {
+    pthread_mutex_lock(&lock);
+    const int is = double_memory_holds(address, size);
+    pthread_mutex_unlock(&lock);
+    return is;
+}
+
+static int control_thread_balance(void) {
+    pthread_mutex_lock(&lock);
+    const double_thread *const thread = double_self();
+    const int balance = thread->pushes + thread->capture_mode;
+    pthread_mutex_unlock(&lock);
+    return balance;
+}
+
+static void control_lose_context(int device) {
+    pthread_mutex_lock(&lock);
+    double_hooks_of.lose_context(device);
+    pthread_mutex_unlock(&lock);
+}
+
+DOUBLE_API const double_control *double_control_get(void) {
+    static const double_control control = {
+        .size = sizeof control,
+        .reset = control_reset,
+        .set = control_set,
+        .get = control_get,
+        .inject = control_inject,
+        .failed = control_failed,
+        .delay = control_delay,
+        .hide = control_hide,
+        .hidden = control_hidden,
+        .call_names = control_call_names,
+        .call_name = control_call_name,
+        .log_clear = control_log_clear,
+        .count = control_count,
+        .log_size = control_log_size,
+        .log_at = control_log_at,
+        .violations = control_violations,
+        .violation = control_violation,
+        .forgive = control_forgive,
+        .outstanding = control_outstanding,
+        .is_memory = control_is_memory,
+        .thread_balance = control_thread_balance,
+        .lose_context = control_lose_context,
+    };
+    return &control;
+}
