@@ -1,6 +1,6 @@
 /* MessagePack, as the notes of amdgcn code objects use it: a bounded pull reader over borrowed bytes.
- * slwi_msgpack_check proves a whole document once; what it accepted is then walked by _next and _skip, which never leave
- * the bytes. */
+ * slwi_msgpack_check proves a whole document once; what it accepted is then walked by _next and _skip, which never
+ * leave the bytes. */
 #ifndef SLWI_MSGPACK_H
 #define SLWI_MSGPACK_H
 

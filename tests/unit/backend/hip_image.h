@@ -23,7 +23,7 @@ static inline void hip_put(hip_bytes *b, const void *data, size_t size) {
 
 static inline void hip_put_little(hip_bytes *b, uint64_t value, size_t width) {
     for (size_t i = 0; i < width; i++) {
-        uint8_t byte = (uint8_t)(value >> (8 * i));
+        uint8_t byte = i < 8 ? (uint8_t)(value >> (8 * i)) : 0;
         hip_put(b, &byte, 1);
     }
 }
