@@ -83,15 +83,15 @@ slw_code slwi_contract_builder_sort(slwi_contract_builder *b, const char **dupli
         return slwi_fail_memory(err, b->kernel_count * sizeof(*sorted));
     }
     for (uint32_t i = 0; i < b->kernel_count; i++) order[i] = &b->kernels[i];
-    slwi_heap_sort(order, b->kernel_count, POINTER_BYTES, by_name);
-    for (uint32_t i = 0; i < b->kernel_count; i++) sorted[i] = *order[i];
+    if (b->kernel_count != 0) slwi_heap_sort(order, b->kernel_count, POINTER_BYTES, by_name);
+    for (uint32_t i = 0; i < b->kernel_count; i++) {
+        sorted[i] = *order[i];
+        if (i > 0 && *duplicate == NULL && by_name(&order[i - 1], &order[i]) == 0) *duplicate = sorted[i].name;
+    }
     slwi_free(b->allocator, order);
     slwi_free(b->allocator, b->kernels);
     b->kernels = sorted;
     b->kernel_room = b->kernel_count;
-    for (uint32_t i = 1; i < b->kernel_count && *duplicate == NULL; i++) {
-        if (strcmp(sorted[i - 1].name, sorted[i].name) == 0) *duplicate = sorted[i].name;
-    }
     return SLW_OK;
 }
 

@@ -200,7 +200,7 @@ static slw_code too_many_names(uint64_t bytes, slw_error *err) {
 }
 
 static slw_code check_extents(slwi_elf *elf, uint32_t names_index, slw_error *err) {
-    slwi_elf_section section;
+    slwi_elf_section section = {0};
     slwi_elf_segment segment;
     slw_code rc;
     if (elf->section_count != 0 && names_index != 0) {

@@ -46,8 +46,8 @@
 
 /* Names of sections are at most this long: a mangled kernel name with a prefix stands in them. All of one file
    together pass the second limit only where they overlap, in a file made to waste time. */
-#define SLWI_ELF_SECTION_NAME_MAX  (SLW_LIMIT_NAME_BYTES + 64u)
-#define SLWI_ELF_SECTION_NAMES_MAX (4u * SLW_LIMIT_NAMES_BYTES)
+#define SLWI_ELF_SECTION_NAME_MAX  ((size_t)SLW_LIMIT_NAME_BYTES + 64)
+#define SLWI_ELF_SECTION_NAMES_MAX ((uint64_t)4 * SLW_LIMIT_NAMES_BYTES)
 
 typedef struct slwi_elf {
     slw_bytes file;

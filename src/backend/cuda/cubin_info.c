@@ -20,8 +20,8 @@
 #define KPARAM_INFO_V2      0x45u
 #define BLOCKS_ARE_CLUSTERS 0x5bu
 /* Not read: COOP_GROUP_INSTR_OFFSETS (0x28) stands in every kernel with a shuffle or a warp barrier as well as in those
-   that synchronize the grid, so it is no sign of a cooperative launch; EXPLICIT_CLUSTER (0x3e) says that a launch has to
-   name the cluster, which stands in CTA_PER_CLUSTER where it is fixed. */
+   that synchronize the grid, so it is no sign of a cooperative launch; EXPLICIT_CLUSTER (0x3e) says that a launch has
+   to name the cluster, which stands in CTA_PER_CLUSTER where it is fixed. */
 
 #define NO_REGISTER_LIMIT 0xffu
 

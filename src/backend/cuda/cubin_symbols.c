@@ -23,12 +23,11 @@ static int is_named(slw_bytes name, const char *whole) {
     return name.size == strlen(whole) && begins(name, whole);
 }
 
-static slw_code place_of(slwi_cubin *cubin, const slwi_elf_section *section, uint64_t header, slwi_cubin_place **out) {
-    if (section->info >= cubin->elf.section_count) {
-        return slwi_cubin_bad(cubin, "BAD_SECTION", header + 44, "a section belongs to one that is not there");
-    }
-    *out = &cubin->places[section->info];
-    return SLW_OK;
+/* The place that a section belongs to; NULL: refused. */
+static slwi_cubin_place *place_of(slwi_cubin *cubin, const slwi_elf_section *section, uint64_t header) {
+    if (section->info < cubin->elf.section_count) return &cubin->places[section->info];
+    (void)slwi_cubin_bad(cubin, "BAD_SECTION", header + 44, "a section belongs to one that is not there");
+    return NULL;
 }
 
 static slw_code take_info(slwi_cubin *cubin, const slwi_elf_section *section, uint64_t header) {
@@ -40,9 +39,8 @@ static slw_code take_info(slwi_cubin *cubin, const slwi_elf_section *section, ui
         cubin->info_offset = section->offset;
         return SLW_OK;
     }
-    slwi_cubin_place *place = NULL;
-    slw_code rc = place_of(cubin, section, header, &place);
-    if (rc != SLW_OK) return rc;
+    slwi_cubin_place *place = place_of(cubin, section, header);
+    if (place == NULL) return SLW_E_INVALID_BINARY;
     if (place->has_info)
         return slwi_cubin_bad(cubin, "DUPLICATE", header, "two .nv.info sections are about one kernel");
     place->has_info = 1;
@@ -52,9 +50,8 @@ static slw_code take_info(slwi_cubin *cubin, const slwi_elf_section *section, ui
 }
 
 static slw_code take_shared(slwi_cubin *cubin, const slwi_elf_section *section, uint64_t header) {
-    slwi_cubin_place *place = NULL;
-    slw_code rc = place_of(cubin, section, header, &place);
-    if (rc != SLW_OK) return rc;
+    slwi_cubin_place *place = place_of(cubin, section, header);
+    if (place == NULL) return SLW_E_INVALID_BINARY;
     if (section->info == 0) return SLW_OK; /* .nv.shared.reserved.0: the system's */
     if (place->has_shared) return slwi_cubin_bad(cubin, "DUPLICATE", header, "a kernel has two .nv.shared sections");
     place->has_shared = 1;

@@ -1,12 +1,13 @@
-/* Which architecture a cubin is for. The number stands in the header's flags, in two layouts; what follows it ('a', 'f')
- * in one of three places, as the toolkits went on:
+/* Which architecture a cubin is for. The number stands in the header's flags, in two layouts; what follows it ('a',
+ * 'f') in one of three places, as the toolkits went on:
  *
  *   OS ABI 0x33, version 7 (CUDA up to 12.x; sm_100 and up not):  flags bits 0-7 number, 0x800 'a'
  *   OS ABI 0x41, version 8 (CUDA 12.8 and 12.9 for sm_100 and up): flags bits 8-15 number, 0x8 'a'
  *   OS ABI 0x41, version 8 (CUDA 13):                              flags bits 8-15 number, .nv.compat attribute 9 'a'
  *
- * 'f' stands only in the command line that the note .note.nv.tkinfo keeps. Tried with ptxas 12.4, 12.9, 13.0 and 13.5 for
- * every architecture each of them knows. A pair of ABI numbers that nobody has seen is taken for the newest layout. */
+ * 'f' stands only in the command line that the note .note.nv.tkinfo keeps. Tried with ptxas 12.4, 12.9, 13.0 and 13.5
+ * for every architecture each of them knows. A pair of ABI numbers that nobody has seen is taken for the newest layout.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -70,8 +71,10 @@ static char variant_in_notes(slw_bytes notes, const char *wanted) {
         slw_bytes text;
         uint64_t text_at = at + NOTE_HEADER_BYTES + padded(name_size);
         if (!slwi_window(notes, text_at, text_size, &text)) return 0;
-        char variant = type == NOTE_TOOLKIT ? variant_in_text(text, wanted) : (char)0;
-        if (variant != 0) return variant;
+        if (type == NOTE_TOOLKIT) {
+            char variant = variant_in_text(text, wanted);
+            if (variant != 0) return variant;
+        }
         at = text_at + padded(text_size);
     }
     return 0;

@@ -1,7 +1,7 @@
-/* The walk over a fatbin. A container: u32 magic, u16 version, u16 header bytes, u64 bytes of all entries. An entry: u16
- * kind, u16 version, u32 header bytes, u64 payload bytes with padding, u32 compressed bytes (0: not compressed), u32
- * options, u16 minor, u16 major, u32 architecture, u32 and u32 the name, u64 flags at 40, u64 uncompressed bytes at 56;
- * then whatever the header's size leaves room for. */
+/* The walk over a fatbin. A container: u32 magic, u16 version, u16 header bytes, u64 bytes of all entries. An entry:
+ * u16 kind, u16 version, u32 header bytes, u64 payload bytes with padding, u32 compressed bytes (0: not compressed),
+ * u32 options, u16 minor, u16 major, u32 architecture, u32 and u32 the name, u64 flags at 40, u64 uncompressed bytes
+ * at 56; then whatever the header's size leaves room for. */
 #include "fatbin_read.h"
 
 #include <slipway/limits.h>
