@@ -137,7 +137,7 @@ START_TEST(other_files_and_machines) {
     ck_assert(slwi_host_recognises((slw_bytes){bytes, whole_size})); /* it is ours to refuse */
     ((Elf64_Ehdr *)(void *)bytes)->e_machine = 190;
     ck_assert(!slwi_host_recognises((slw_bytes){bytes, whole_size}));
-    ck_assert_ptr_null(slwi_backend_recognise((slw_bytes){bytes, whole_size}));
+    ck_assert_str_eq(slwi_backend_recognise((slw_bytes){bytes, whole_size})->name, "cuda");
     memcpy(bytes, whole, whole_size);
     ((Elf64_Ehdr *)(void *)bytes)->e_type = ET_EXEC;
     refused(bytes, whole_size, SLW_E_INVALID_BINARY, "NOT_SHARED_OBJECT");

@@ -412,7 +412,7 @@ START_TEST(limit_of_depth) {
 }
 END_TEST
 
-/* A name no contract holds is a kernel all the same. */
+/* A name of 70,000 characters is real; one that no contract holds is a kernel all the same. */
 START_TEST(names_of_70000_characters) {
     text t = {0};
     add(&t, HEAD ".visible .entry ", 1);
@@ -422,9 +422,19 @@ START_TEST(names_of_70000_characters) {
     ck_assert_uint_eq(module.kernels[0].name.size, 70000);
     slw_error err = SLW_ERROR_INIT;
     slw_contract *contract = NULL;
+    slt_ok(slwi_ptx_contract(&ptx_heap, &module, "cuda", NULL, &contract, &err), &err);
+    ck_assert_uint_eq(strlen(contract->kernels[0].name), 70000);
+    slwi_contract_free(&ptx_heap, &contract);
+    slwi_ptx_release(&ptx_heap, &module);
+    t.size = 0;
+    add(&t, HEAD ".visible .entry ", 1);
+    add(&t, "k", SLW_LIMIT_NAME_BYTES + 1);
+    add(&t, "() " BODY, 1);
+    module = ptx_good("longer", t.data, t.size);
     ck_assert_int_eq(slwi_ptx_contract(&ptx_heap, &module, "cuda", NULL, &contract, &err), SLW_E_LIMIT);
     ck_assert_ptr_null(contract);
-    ck_assert_uint_eq(err.required, 70000);
+    ck_assert_uint_eq(err.required, SLW_LIMIT_NAME_BYTES + 1);
+    ck_assert_uint_eq(err.limit, SLW_LIMIT_NAME_BYTES);
     slwi_ptx_release(&ptx_heap, &module);
     free(t.data);
 }
