@@ -2,7 +2,17 @@
 #include "cuda_driver.h"
 #include "fail.h"
 
+const char slwi_cuda_reset_hint[] = "Somebody reset the device (cudaDeviceReset): close it and open it again.";
+
 /* ---- Current, and back ------------------------------------------------------------------------------------------- */
+
+/* Any call may report an error of earlier work, done or not: what is current says whether it was. */
+static void pop_if_current(const slwi_cuda_state *cuda) {
+    slwi_cu_context *context = NULL;
+    if (cuda->api.cuCtxGetCurrent(&context) == SLWI_CU_SUCCESS && context == cuda->context) {
+        (void)cuda->api.cuCtxPopCurrent(&context);
+    }
+}
 
 slwi_cu_result slwi_cuda_push(const slwi_cuda_state *cuda, int *pushed) {
     slwi_cu_context *current = NULL;
@@ -10,18 +20,17 @@ slwi_cu_result slwi_cuda_push(const slwi_cuda_state *cuda, int *pushed) {
     slwi_cu_result result = cuda->api.cuCtxGetCurrent(&current);
     if (result != SLWI_CU_SUCCESS || current == cuda->context) return result;
     result = cuda->api.cuCtxPushCurrent(cuda->context);
-    if (result == SLWI_CU_SUCCESS) *pushed = 1;
+    if (result == SLWI_CU_SUCCESS) {
+        *pushed = 1;
+    } else {
+        pop_if_current(cuda);
+    }
     return result;
 }
 
 void slwi_cuda_leave(const slwi_cuda_state *cuda, int pushed) {
     slwi_cu_context *context = NULL;
-    if (!pushed || cuda->api.cuCtxPopCurrent(&context) == SLWI_CU_SUCCESS) return;
-    /* Any call may report an error of earlier work, done or not: what is current says whether it was. */
-    context = NULL;
-    if (cuda->api.cuCtxGetCurrent(&context) == SLWI_CU_SUCCESS && context == cuda->context) {
-        (void)cuda->api.cuCtxPopCurrent(&context);
-    }
+    if (pushed && cuda->api.cuCtxPopCurrent(&context) != SLWI_CU_SUCCESS) pop_if_current(cuda);
 }
 
 slw_code slwi_cuda_enter(const slwi_cuda_state *cuda, int *pushed, slw_error *err) {
@@ -100,7 +109,7 @@ slw_code slwi_cuda_context_check(const slwi_cuda_state *cuda, slw_error *err) {
     if (!slwi_cuda_context_gone(cuda)) return SLW_OK;
     slwi_error_kernel(err, NULL, cuda->name);
     slwi_error_path(err, cuda->library);
-    slwi_error_hint(err, "Somebody reset the device (cudaDeviceReset): close it and open it again.");
+    slwi_error_hint(err, slwi_cuda_reset_hint);
     return slwi_fail(err, SLW_E_LOST, "CONTEXT_GONE", "the context of %.64s was destroyed", cuda->name);
 }
 
@@ -114,15 +123,22 @@ slwi_cu_result slwi_cuda_context_pulse(const slwi_cuda_state *cuda) {
 
 /* ---- Capture ----------------------------------------------------------------------------------------------------- */
 
+/* Exchanged whatever the call says when the mode that was there has come back. */
+static int exchange(const slwi_cuda_state *cuda, int *mode) {
+    const int wanted = *mode;
+    return cuda->api.cuThreadExchangeStreamCaptureMode(mode) == SLWI_CU_SUCCESS || *mode != wanted;
+}
+
 int slwi_cuda_relax_capture(const slwi_cuda_state *cuda) {
     int mode = SLWI_CU_CAPTURE_MODE_RELAXED;
-    if (!slwi_cuda_can(cuda, SLWI_CUDA_CAN(cuThreadExchangeStreamCaptureMode)) ||
-        cuda->api.cuThreadExchangeStreamCaptureMode(&mode) != SLWI_CU_SUCCESS) {
-        return -1;
-    }
+    if (!slwi_cuda_can(cuda, SLWI_CUDA_CAN(cuThreadExchangeStreamCaptureMode)) || !exchange(cuda, &mode)) return -1;
     return mode;
 }
 
 void slwi_cuda_restore_capture(const slwi_cuda_state *cuda, int mode) {
-    if (mode >= 0) (void)cuda->api.cuThreadExchangeStreamCaptureMode(&mode);
+    if (mode < 0 || mode == SLWI_CU_CAPTURE_MODE_RELAXED) return;
+    int asked = mode;
+    if (exchange(cuda, &asked)) return;
+    asked = mode;
+    (void)exchange(cuda, &asked);
 }

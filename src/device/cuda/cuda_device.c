@@ -142,6 +142,7 @@ static slw_code set_up(slwi_cuda_state *cuda, const slw_device_options *options,
                        slw_error *err) {
     slwi_gpu_library library;
     slw_code code = slwi_cuda_library_open(options->driver_library, options->loader, &library, err);
+    if (code == SLW_OK) code = slwi_cuda_library_check_fork(&library, err);
     if (code == SLW_OK) code = slwi_cuda_library_resolve(&library, &cuda->api, &cuda->capabilities, err);
     if (code == SLW_OK) code = slwi_cuda_library_init(&library, &cuda->api, err);
     if (code != SLW_OK) return code;

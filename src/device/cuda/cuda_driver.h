@@ -57,6 +57,8 @@ struct slwi_cuda_module {
 /* Finds and opens the library. */
 slw_code slwi_cuda_library_open(const char *named, const slw_library_loader *loader, slwi_gpu_library *out,
                                 slw_error *err);
+/* FORKED in a child of a process that initialised it: asked before anything else of the library is called. */
+slw_code slwi_cuda_library_check_fork(const slwi_gpu_library *library, slw_error *err);
 /* Fills the table. */
 slw_code slwi_cuda_library_resolve(const slwi_gpu_library *library, slwi_cuda_api *api, uint32_t *capabilities,
                                    slw_error *err);
@@ -90,6 +92,7 @@ slw_code slwi_cuda_enter(const slwi_cuda_state *cuda, int *pushed, slw_error *er
 void slwi_cuda_leave(const slwi_cuda_state *cuda, int pushed);
 /* 1: somebody destroyed or reset the context that this device was opened with. */
 int slwi_cuda_context_gone(const slwi_cuda_state *cuda);
+extern const char slwi_cuda_reset_hint[]; /* what to do then */
 /* LOST (reason CONTEXT_GONE) then. */
 slw_code slwi_cuda_context_check(const slwi_cuda_state *cuda, slw_error *err);
 /* What any call of the context gives now: success where it is healthy. It waits for nothing. */

@@ -249,6 +249,7 @@ slw_code slwi_cuda_fail(const slwi_cuda_state *cuda, slwi_cu_result result, cons
     if ((result == SLWI_CU_INVALID_CONTEXT || result == SLWI_CU_INVALID_HANDLE) && slwi_cuda_context_gone(cuda)) {
         code = SLW_E_LOST;
         reason = "CONTEXT_GONE";
+        slwi_error_hint(err, slwi_cuda_reset_hint);
     }
     return fill(cuda->library, cuda->name, kernel, name_of(cuda, result, buffer), result, code, reason, what, err);
 }

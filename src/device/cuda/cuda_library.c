@@ -87,12 +87,18 @@ static slw_code forked(const slwi_gpu_library *library, slw_error *err) {
     return slwi_fail(err, SLW_E_FORKED, NULL, "CUDA was initialised before this process was forked");
 }
 
+slw_code slwi_cuda_library_check_fork(const slwi_gpu_library *library, slw_error *err) {
+    int result = SLWI_CU_UNKNOWN;
+    if (slwi_gpu_init_known(library->anchor, &result) != SLWI_GPU_INIT_FORKED) return SLW_OK;
+    return forked(library, err);
+}
+
 slw_code slwi_cuda_library_init(const slwi_gpu_library *library, const slwi_cuda_api *api, slw_error *err) {
     slwi_cuda_api copy = *api;
-    const void *address = NULL;
     int result = SLWI_CU_UNKNOWN;
-    memcpy(&address, &api->cuInit, sizeof address);
-    if (slwi_gpu_init_once(address, initialise, &copy, &result) == SLWI_GPU_INIT_FORKED) return forked(library, err);
+    if (slwi_gpu_init_once(library->anchor, initialise, &copy, &result) == SLWI_GPU_INIT_FORKED) {
+        return forked(library, err);
+    }
     if (result == SLWI_CU_SUCCESS) return SLW_OK;
     if (result == SLWI_CU_NOT_INITIALIZED) {
         /* Somebody else's initialisation, before a fork that we knew nothing of. */

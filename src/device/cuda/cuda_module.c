@@ -172,7 +172,9 @@ slw_code slwi_cuda_load(void *state, const slw_driver_image *image, void **modul
    memory. */
 static void take_away(const slwi_cuda_state *cuda, slwi_cu_module *native) {
     int pushed = 0;
-    if (native == NULL || slwi_cuda_context_gone(cuda) || slwi_cuda_push(cuda, &pushed) != SLWI_CU_SUCCESS) return;
+    if (native == NULL || slwi_cuda_context_gone(cuda)) return;
+    /* A first refusal may be the news of earlier work; only a second is about the context. */
+    if (slwi_cuda_push(cuda, &pushed) != SLWI_CU_SUCCESS && slwi_cuda_push(cuda, &pushed) != SLWI_CU_SUCCESS) return;
     const int mode = slwi_cuda_relax_capture(cuda);
     (void)cuda->api.cuModuleUnload(native);
     slwi_cuda_restore_capture(cuda, mode);

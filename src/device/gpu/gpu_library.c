@@ -196,7 +196,7 @@ int slwi_gpu_init_once(const void *address, int (*initialise)(void *context), vo
         answer = SLWI_GPU_INIT_ASKED;
         *result = initialise(context);
         /* More libraries than the table has places are asked each time, which the vendors allow. */
-        if (known_count < LIBRARIES_AT_MOST) {
+        if (address != NULL && known_count < LIBRARIES_AT_MOST) {
             known[known_count++] = (initialised){address, slwi_fork_generation(), *result};
         }
     }

@@ -51,8 +51,8 @@ slw_code slwi_gpu_resolve(const slwi_gpu_library *library, const slwi_gpu_symbol
 
 /* ---- Initialising, once for each process and library -------------------------------------------------------------
  *
- * The library is known by the address of its initialising function, whichever name or loader led there. What the
- * function said is remembered. A forked child of a process that has initialised is told so instead of asking. */
+ * The library is known by the address of its anchor, whichever name or loader led there; without an anchor (NULL) nothing
+ * is remembered. What the function said is remembered. A forked child of a process that has initialised is told so instead of asking. */
 
 #define SLWI_GPU_INIT_ASKED   0
 #define SLWI_GPU_INIT_FORKED  1
