@@ -72,16 +72,19 @@ typedef struct slw_hydrate_options {
     int launch_binary;    /* SLW_HYDRATE_… */
     const char *backend;  /* how to read it when there is no slipway.json; NULL: by content */
     slw_metrics *metrics; /* NULL: the one of the store */
+    const char *target;   /* the device's, which chooses among several images (a fatbin, a bundle); NULL: the only one */
+    slw_bytes metadata;   /* slw_hydrate_binary: what stands beside the binary (Triton's X.json); size 0: none */
 } slw_hydrate_options;
 #define SLW_HYDRATE_OPTIONS_INIT                                                                                       \
-    { sizeof(slw_hydrate_options), SLW_HYDRATE_LAZY, NULL, NULL }
+    { sizeof(slw_hydrate_options), SLW_HYDRATE_LAZY, NULL, NULL, NULL, {NULL, 0} }
 
 /* Reads the launch contract from slipway.json, or from the binary where there is none or another reader revision wrote
    it. `options` may be NULL. INVALID_ENTRY, GONE (ask the store again, once), INVALID_BINARY, INVALID_METADATA,
    CONTRACT_MISMATCH, UNSUPPORTED_INPUT, STORAGE, NO_MEMORY. Cost: one small file; EAGER: the binary too. */
 SLW_API SLW_MUST_CHECK slw_code slw_hydrate(slw_cached **from, const slw_hydrate_options *options, slw_hydrated **out,
                                             slw_error *err) SLW_CONSUMES(*from) SLW_MAKES(*out);
-/* A binary given directly, with no store: copied, read as EAGER does. `name` is what errors call it. */
+/* A binary given directly, with no store: copied, read as EAGER does. `name` is what errors call it. With metadata the
+   two must agree, as slw_contract_read says. */
 SLW_API SLW_MUST_CHECK slw_code slw_hydrate_binary(slw_bytes binary, const char *name, const slw_allocator *allocator,
                                                    const slw_hydrate_options *options, slw_hydrated **out,
                                                    slw_error *err) SLW_MAKES(*out);

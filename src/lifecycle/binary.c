@@ -11,6 +11,7 @@ typedef struct search {
     slwi_entry *entry;
     const slw_allocator *allocator;
     const char *backend;
+    const char *target;
     uint64_t bytes; /* read so far */
 } search;
 
@@ -36,7 +37,7 @@ static slw_code try_file(search *at, const slw_file *file, slwi_found_binary *ou
     const slw_bytes bytes = {slwi_image_data(image), slwi_image_size(image)};
     const slw_backend_vtable *reader = reader_of(at, bytes);
     slw_contract *contract = NULL;
-    if (reader != NULL) rc = reader->read_contract(at->allocator, bytes, file->path.data, NULL, &contract, err);
+    if (reader != NULL) rc = reader->read_contract(at->allocator, bytes, file->path.data, at->target, &contract, err);
     if (rc != SLW_OK || contract == NULL) {
         slwi_release(image);
         return rc;
@@ -89,9 +90,9 @@ static slw_code try_all(search *at, slwi_found_binary *out, slw_error *err) {
     return SLW_OK;
 }
 
-slw_code slwi_find_binary(slwi_entry *entry, const slw_allocator *allocator, const char *backend,
+slw_code slwi_find_binary(slwi_entry *entry, const slw_allocator *allocator, const char *backend, const char *target,
                           slwi_found_binary *out, slw_error *err) {
-    search at = {entry, allocator, backend, 0};
+    search at = {entry, allocator, backend, target, 0};
     const slw_spec *spec = slwi_entry_spec(entry);
     slwi_found_binary found = {0};
     slw_code rc = try_name(&at, spec != NULL ? slw_spec_keep(spec) : NULL, &found, err);

@@ -1,5 +1,6 @@
 /* Cached to Hydrated: the launch contract, from slipway.json or from the binary itself. */
 #define SLIPWAY_NO_GUARDS
+#include <slipway/inspect.h>
 #include <slipway/limits.h>
 
 #include <string.h>
@@ -87,10 +88,11 @@ static slw_code hydrate_document(slwi_core *core, int *found, uint64_t *bytes, s
 }
 
 /* From the launch binary, found by recognising it. */
-static slw_code hydrate_recognised(slwi_core *core, const char *backend, uint64_t *bytes, slw_error *err) {
+static slw_code hydrate_recognised(slwi_core *core, const slw_hydrate_options *options, uint64_t *bytes,
+                                   slw_error *err) {
     slwi_found_binary binary = {0};
     slwi_contract_box *box = NULL;
-    slw_code rc = slwi_find_binary(core->entry, &core->allocator, backend, &binary, err);
+    slw_code rc = slwi_find_binary(core->entry, &core->allocator, options->backend, options->target, &binary, err);
     if (rc != SLW_OK) return rc;
     *bytes += binary.read_bytes;
     rc = slwi_contract_box_create(&core->allocator, binary.contract, binary.reader, &box, err);
@@ -111,7 +113,7 @@ static slw_code hydrate_recognised(slwi_core *core, const char *backend, uint64_
 static slw_code hydrate_core(slwi_core *core, const slw_hydrate_options *options, uint64_t *bytes, slw_error *err) {
     int found = 0;
     slw_code rc = hydrate_document(core, &found, bytes, err);
-    if (rc == SLW_OK && !found) rc = hydrate_recognised(core, options->backend, bytes, err);
+    if (rc == SLW_OK && !found) rc = hydrate_recognised(core, options, bytes, err);
     if (rc != SLW_OK || options->launch_binary != SLW_HYDRATE_EAGER) return rc;
     slwi_image *image = NULL;
     const int had = atomic_load_explicit(&core->images[core->launch_index], memory_order_relaxed) != NULL;
@@ -126,6 +128,8 @@ static slw_code check_options(const slw_hydrate_options *options, slw_error *err
     if (options->launch_binary != SLW_HYDRATE_LAZY && options->launch_binary != SLW_HYDRATE_EAGER)
         return slwi_fail(err, SLW_E_USAGE, "BAD_OPTION",
                          "launch_binary is neither SLW_HYDRATE_LAZY nor SLW_HYDRATE_EAGER");
+    if (options->metadata.data == NULL && options->metadata.size != 0)
+        return slwi_fail(err, SLW_E_USAGE, "BAD_OPTION", "metadata has a size and no bytes");
     if (options->backend != NULL && slwi_backend_find(options->backend) == NULL) {
         slwi_error_subject(err, options->backend, strlen(options->backend));
         return slwi_fail(err, SLW_E_UNSUPPORTED, "NO_BACKEND", "this build has no backend of that name");
@@ -152,6 +156,8 @@ slw_code slw_hydrate(slw_cached **from, const slw_hydrate_options *options, slw_
     if (options == NULL) options = &defaults;
     slw_code rc = check_options(options, err);
     if (rc != SLW_OK) return rc;
+    if (options->metadata.size != 0)
+        return slwi_fail(err, SLW_E_USAGE, "BAD_OPTION", "an entry keeps its metadata itself; slw_hydrate takes none");
     slw_error spare;
     slw_error *record = slwi_error_or(err, &spare);
     slw_cached *cached = *from;
@@ -190,7 +196,8 @@ slw_code slw_hydrate(slw_cached **from, const slw_hydrate_options *options, slw_
 }
 
 /* The one image of a core without an entry, copied, sealed and read. */
-static slw_code fill_direct(slwi_core *core, slw_bytes binary, const char *name, const char *backend, slw_error *err) {
+static slw_code fill_direct(slwi_core *core, slw_bytes binary, const char *name, const slw_hydrate_options *options,
+                            slw_error *err) {
     slwi_image *image = NULL;
     const int rc = slwi_image_create(&core->allocator, binary.size, &image);
     if (rc != 0)
@@ -202,18 +209,24 @@ static slw_code fill_direct(slwi_core *core, slw_bytes binary, const char *name,
         return slwi_fail_os(err, SLW_E_STORAGE, NULL, -sealed, NULL, "the binary's memory cannot be sealed");
     slw_sha256(slwi_image_bytes(image), &core->launch_sha256);
     core->launch_bytes = binary.size;
-    const slw_backend_vtable *reader =
-        backend != NULL ? slwi_backend_find(backend) : slwi_backend_recognise(slwi_image_bytes(image));
+    const slw_backend_vtable *reader = options->backend != NULL ? slwi_backend_find(options->backend)
+                                                                : slwi_backend_recognise(slwi_image_bytes(image));
     if (reader == NULL) {
         slwi_error_subject(err, name, strlen(name));
         return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "NOT_RECOGNISED",
                          "no backend of this build knows such a binary");
     }
     slw_contract *contract = NULL;
-    slw_code code = reader->read_contract(&core->allocator, slwi_image_bytes(image), name, NULL, &contract, err);
+    /* With metadata the contract is the two of them joined, and no reader's own. */
+    if (options->metadata.size != 0) reader = NULL;
+    slw_code code = reader == NULL ? slw_contract_read(&core->allocator, slwi_image_bytes(image), options->metadata,
+                                                       name, options->target, &contract, err)
+                                   : reader->read_contract(&core->allocator, slwi_image_bytes(image), name,
+                                                           options->target, &contract, err);
     if (code != SLW_OK) return code;
     code = slwi_contract_box_create(&core->allocator, contract, reader, &core->box, err);
-    if (code != SLW_OK) reader->release_contract(&core->allocator, &contract);
+    if (code != SLW_OK && reader != NULL) reader->release_contract(&core->allocator, &contract);
+    if (code != SLW_OK) slwi_contract_free(&core->allocator, &contract);
     atomic_store_explicit(&core->launch_read, 1, memory_order_relaxed);
     return code;
 }
@@ -244,7 +257,7 @@ slw_code slw_hydrate_binary(slw_bytes binary, const char *name, const slw_alloca
     rc = slwi_origin_create(&own, NULL, options->metrics, slwi_now_ns(), &origin, record);
     if (rc == SLW_OK) rc = slwi_core_create(&own, origin, NULL, 1, &core, record);
     slwi_release(origin);
-    if (rc == SLW_OK) rc = fill_direct(core, binary, name, options->backend, record);
+    if (rc == SLW_OK) rc = fill_direct(core, binary, name, options, record);
     if (rc == SLW_OK) rc = make_handle(core, &hydrated, record);
     if (rc != SLW_OK) slwi_error_phase(record, "hydrate");
     moment.bytes = binary.size;

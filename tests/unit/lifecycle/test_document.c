@@ -355,6 +355,54 @@ END_TEST
 /* ---- a binary given directly
    ---------------------------------------------------------------------------------------- */
 
+static slw_bytes fixture_bytes(const char *name) {
+    size_t size = 0;
+    char *data = slt_read_file(slt_fixture(name), &size);
+    return (slw_bytes){data, size};
+}
+
+#define TRITON_ENTRY "triton/cache-3.9.0/LMGZLHEX3GHOW5OR6QUSP2VYKDG6D65XHHMZ6Q6HCWAUACQGFCPQ/add_kernel"
+
+/* What the launcher has to know and the binary does not say. */
+START_TEST(metadata_beside_a_binary_is_joined_with_it) {
+    const slw_bytes binary = fixture_bytes(TRITON_ENTRY ".cubin");
+    slw_hydrate_options options = SLW_HYDRATE_OPTIONS_INIT;
+    slw_hydrated *hydrated = NULL;
+    slt_ok(slw_hydrate_binary(binary, "add_kernel.cubin", NULL, &options, &hydrated, &world.err), &world.err);
+    ck_assert_uint_eq(slw_hydrated_contract(hydrated)->kernels[0].warps, 0);
+    slw_hydrated_discard(&hydrated);
+    options.metadata = fixture_bytes(TRITON_ENTRY ".json");
+    slt_ok(slw_hydrate_binary(binary, "add_kernel.cubin", NULL, &options, &hydrated, &world.err), &world.err);
+    const slw_kernel_contract *kernel = &slw_hydrated_contract(hydrated)->kernels[0];
+    ck_assert_uint_ne(kernel->warps, 0);
+    ck_assert_int_eq(kernel->params[kernel->param_count - 1].role, SLW_ROLE_PROFILE_SCRATCH);
+    slw_hydrated_discard(&hydrated);
+    options.metadata = (slw_bytes){"{}", 2};
+    ck_code(slw_hydrate_binary(binary, "add_kernel.cubin", NULL, &options, &hydrated, &world.err),
+            SLW_E_INVALID_METADATA);
+    add_file("kernel.so", image->image.bytes.data, image->image.bytes.size);
+    ck_code(hydrate_files(NULL, &options, &hydrated), SLW_E_USAGE);
+    ck_assert_ptr_null(hydrated);
+}
+END_TEST
+
+START_TEST(a_target_chooses_among_images) {
+    const slw_bytes fatbin = fixture_bytes("fatbin/k1.fatbin");
+    slw_hydrate_options options = SLW_HYDRATE_OPTIONS_INIT;
+    slw_hydrated *hydrated = NULL;
+    ck_code(slw_hydrate_binary(fatbin, "k1.fatbin", NULL, &options, &hydrated, &world.err), SLW_E_UNSUPPORTED_INPUT);
+    ck_assert_str_eq(world.err.reason, "AMBIGUOUS");
+    options.target = "sm_90";
+    slt_ok(slw_hydrate_binary(fatbin, "k1.fatbin", NULL, &options, &hydrated, &world.err), &world.err);
+    ck_assert_str_eq(slw_hydrated_contract(hydrated)->target, "sm_90");
+    slw_hydrated_discard(&hydrated);
+    add_file("k1.fatbin", fatbin.data, fatbin.size);
+    slt_ok(hydrate_files(NULL, &options, &hydrated), &world.err);
+    ck_assert_str_eq(slw_hydrated_contract(hydrated)->target, "sm_90");
+    slw_hydrated_discard(&hydrated);
+}
+END_TEST
+
 START_TEST(binary_goes_the_whole_way) {
     slw_hydrated *hydrated = NULL;
     slw_hydrate_options options = SLW_HYDRATE_OPTIONS_INIT;
@@ -468,6 +516,8 @@ int main(void) {
     tcase_add_test(c, two_are_ambiguous_and_a_name_decides);
     tcase_add_test(c, the_backends_own_name_decides);
     tcase_add_test(c, a_damaged_binary_says_what_is_wrong);
+    tcase_add_test(c, metadata_beside_a_binary_is_joined_with_it);
+    tcase_add_test(c, a_target_chooses_among_images);
     tcase_add_test(c, binary_goes_the_whole_way);
     tcase_add_test(c, binary_refusals);
     tcase_add_test(c, binary_without_memory);
