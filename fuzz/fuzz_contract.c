@@ -57,8 +57,10 @@ void fuzz_check_contract(const slw_contract *contract) {
     slwi_buffer_free(&second);
 }
 
+/* NOT_RECOGNISED is about the whole; of something TRUNCATED the end may lie at 2^64 - 1, which the record has no number for. */
 static int has_place(const slw_error *err) {
     const uint32_t place = SLW_ERROR_HAS_OFFSET | SLW_ERROR_HAS_LINE;
+    if (strcmp(err->reason, "NOT_RECOGNISED") == 0 || strcmp(err->reason, "TRUNCATED") == 0) return 1;
     if ((err->present & place) != 0 || err->subject[0] != '\0') return 1;
     (void)fprintf(stderr, "%s %s: %s\n", slw_code_name(err->code), err->reason, err->message);
     return 0;
