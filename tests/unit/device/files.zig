@@ -1,1 +1,1 @@
-pub const tests: []const []const u8 = &.{ "test_device", "test_double_cuda", "test_examples", "test_host_image", "test_host_kernel", "test_host_launch", "test_known_devices", "test_modules" };
+pub const tests: []const []const u8 = &.{ "test_cuda_errors", "test_cuda_image", "test_cuda_library", "test_cuda_vendor_header", "test_device", "test_double_cuda", "test_double_facts", "test_double_hip", "test_examples", "test_host_image", "test_host_kernel", "test_host_launch", "test_known_devices", "test_modules" };

@@ -1,0 +1,67 @@
+/* Numbers of AMD's run-time interface, as the double knows them. */
+#ifndef HIP_FACTS_H
+#define HIP_FACTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    DHIP_OK = 0,
+    DHIP_INVALID_VALUE = 1,
+    DHIP_OUT_OF_MEMORY = 2,
+    DHIP_NOT_INITIALIZED = 3,
+    DHIP_DEINITIALIZED = 4,
+    DHIP_INVALID_CONFIGURATION = 9,
+    DHIP_NO_DEVICE = 100,
+    DHIP_INVALID_DEVICE = 101,
+    DHIP_INVALID_IMAGE = 200,
+    DHIP_NO_BINARY_FOR_GPU = 209,
+    DHIP_FILE_NOT_FOUND = 301,
+    DHIP_SHARED_OBJECT_INIT_FAILED = 303,
+    DHIP_INVALID_HANDLE = 400,
+    DHIP_NOT_FOUND = 500,
+    DHIP_NOT_READY = 600,
+    DHIP_ILLEGAL_ADDRESS = 700,
+    DHIP_LAUNCH_FAILURE = 719,
+    DHIP_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
+    DHIP_NOT_SUPPORTED = 801,
+    DHIP_STREAM_CAPTURE_UNSUPPORTED = 900,
+    DHIP_UNKNOWN = 999,
+};
+
+enum {
+    DHIP_DEV_COMPUTE_MODE = 6,
+    DHIP_DEV_COOPERATIVE = 10,
+    DHIP_DEV_MAJOR = 23,
+    DHIP_DEV_BLOCK_X = 26,
+    DHIP_DEV_BLOCK_Y = 27,
+    DHIP_DEV_BLOCK_Z = 28,
+    DHIP_DEV_GRID_X = 29,
+    DHIP_DEV_GRID_Y = 30,
+    DHIP_DEV_GRID_Z = 31,
+    DHIP_DEV_THREADS_PER_BLOCK = 56,
+    DHIP_DEV_MINOR = 61,
+    DHIP_DEV_MULTIPROCESSORS = 63,
+    DHIP_DEV_REGISTERS_PER_BLOCK = 71,
+    DHIP_DEV_SHARED_PER_BLOCK = 74,
+    DHIP_DEV_SHARED_OPTIN = 75,
+    DHIP_DEV_WARP = 87,
+};
+
+enum {
+    DHIP_FUNC_MAX_THREADS = 0,
+    DHIP_FUNC_SHARED = 1,
+    DHIP_FUNC_CONST = 2,
+    DHIP_FUNC_LOCAL = 3,
+    DHIP_FUNC_REGISTERS = 4,
+};
+
+/* The description's two layouts: bytes, and where the architecture's name and the wavefront stand. */
+#define DHIP_OLD_PROPERTIES_SIZE 792
+#define DHIP_OLD_ARCH_NAME       396
+#define DHIP_OLD_WAVEFRONT       276
+#define DHIP_NEW_PROPERTIES_SIZE 1472
+#define DHIP_NEW_ARCH_NAME       1160
+#define DHIP_NEW_WAVEFRONT       308
+
+#endif
