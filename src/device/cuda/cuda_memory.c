@@ -112,7 +112,10 @@ slw_code slwi_cuda_wait_idle(void *state, slw_stream stream, uint64_t deadline_n
     int pushed = 0;
     slw_code code = slwi_cuda_enter(cuda, &pushed, err);
     if (code != SLW_OK) return code;
+    /* Asking an event is forbidden to a process that captures globally, and would end the capture. */
+    const int mode = slwi_cuda_relax_capture(cuda);
     code = wait_with_event(cuda, stream, deadline_ns, err);
+    slwi_cuda_restore_capture(cuda, mode);
     slwi_cuda_leave(cuda, pushed);
     return code;
 }
