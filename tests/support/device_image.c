@@ -133,6 +133,14 @@ slt_image *slt_image_of_bytes(const void *bytes, size_t size, const char *kernel
     return image;
 }
 
+slt_image *slt_image_of_kernels(void *data, size_t size, slw_kernel_contract *kernels, uint32_t count) {
+    slt_image *image = calloc(1, sizeof *image);
+    image->data = data;
+    qsort(kernels, count, sizeof *kernels, by_name);
+    image_finish(image, size, kernels, count);
+    return image;
+}
+
 static void release(const void *pointer) {
     free((void *)(uintptr_t)pointer);
 }

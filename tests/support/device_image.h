@@ -18,6 +18,8 @@ slt_image *slt_image_compile(const char *source_path, const char *flags);
 slt_image *slt_image_compile_text(const char *text, const char *flags);
 /* Any bytes, with the contract of one kernel of that name without parameters. */
 slt_image *slt_image_of_bytes(const void *bytes, size_t size, const char *kernel);
+/* Any bytes with any kernels; both, and the names and parameters of the kernels, are malloc'ed and become the image's. */
+slt_image *slt_image_of_kernels(void *data, size_t size, slw_kernel_contract *kernels, uint32_t count);
 void slt_image_free(slt_image *image);
 /* The record's own reader: kernels of the contract, sorted by name. Fails the test on a malformed section. */
 const slw_kernel_contract *slt_image_kernel(const slt_image *image, const char *name);

@@ -28,7 +28,7 @@ typedef struct slt_double {
     const char *only; /* the only symbol that is there; NULL: all */
 } slt_double;
 
-/* Loads it (once a process) and resets it. Fails the test when there is none. */
+/* Loads it, and resets it the first time in a process. Fails the test when there is none. */
 void slt_double_open(slt_double *d, const char *kind);
 void slt_double_use(slt_double *d, slw_device_options *options);
 /* Fails the test for a violation or for anything taken and not given back. */

@@ -1,1 +1,1 @@
-pub const files: []const []const u8 = &.{ "slt.c", "command.c", "null_driver.c", "device_image.c", "driver_subject.c", "double_loader.c", "fault_os.c", "fault_alloc.c", "store_kit.c", "store_tree.c", "store_fixture.c" };
+pub const files: []const []const u8 = &.{ "slt.c", "command.c", "null_driver.c", "device_image.c", "driver_subject.c", "double_loader.c", "gpu_world.c", "fault_os.c", "fault_alloc.c", "store_kit.c", "store_tree.c", "store_fixture.c" };

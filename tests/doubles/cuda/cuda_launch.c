@@ -86,7 +86,7 @@ static int check_cooperative(const launch *l, const dcu_device_facts *facts) {
 /* ---- Running --------------------------------------------------------------------------------------------- */
 
 static int place(const launch *l, double_queue **queue, dcu_context **context) {
-    if (l->stream == NULL) {
+    if ((uintptr_t)l->stream <= 2) { /* NULL, the legacy stream by name, the thread's own */
         const int code = dcu_current(context);
         *queue = code == DCU_OK ? &(*context)->queue : NULL;
         if (code != DCU_OK) return code;
