@@ -5,21 +5,20 @@
 
 #include "fail.h"
 
-/* By index of slw_driver_examine. A kind without a vtable is known by name and not in this version. */
+/* By index of slw_driver_examine. */
 static const struct {
     const char *kind;
     const slw_driver_vtable *driver;
 } known[] = {
     {"host", &slwi_host_driver},
     {"cuda", &slwi_cuda_driver},
-    {"hip", NULL},
+    {"hip", &slwi_hip_driver},
 };
 #define KNOWN_COUNT (sizeof known / sizeof known[0])
 
 slw_code slwi_driver_find(const char *kind, const slw_driver_vtable **out, slw_error *err) {
     for (size_t i = 0; i < KNOWN_COUNT; i++) {
         if (strcmp(kind, known[i].kind) != 0) continue;
-        if (known[i].driver == NULL) break;
         *out = known[i].driver;
         return SLW_OK;
     }
@@ -47,11 +46,7 @@ int slw_driver_examine(size_t index, slw_driver_status *out) {
     if (index >= KNOWN_COUNT || out == NULL || out->size != sizeof *out) return 0;
     slw_driver_status status = SLW_DRIVER_STATUS_INIT;
     (void)snprintf(status.kind, sizeof status.kind, "%s", known[index].kind);
-    if (known[index].driver == NULL) {
-        status.presence = SLW_PRESENCE_NO;
-        status.code = SLW_E_UNSUPPORTED;
-        (void)snprintf(status.why, sizeof status.why, "no driver in this version");
-    } else if (known[index].driver->examine == NULL) {
+    if (known[index].driver->examine == NULL) {
         status.presence = SLW_PRESENCE_YES;
         status.code = SLW_OK;
     } else {

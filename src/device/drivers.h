@@ -6,6 +6,7 @@
 
 extern const slw_driver_vtable slwi_host_driver;
 extern const slw_driver_vtable slwi_cuda_driver;
+extern const slw_driver_vtable slwi_hip_driver;
 
 /* The vtable of a kind. UNSUPPORTED: this version has no driver of that kind. */
 slw_code slwi_driver_find(const char *kind, const slw_driver_vtable **out, slw_error *err);

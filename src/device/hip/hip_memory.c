@@ -1,0 +1,128 @@
+/* Memory, streams and waiting. */
+#include <stdint.h>
+
+#include "clock.h"
+#include "fail.h"
+#include "hip_driver.h"
+#include "os.h"
+
+#define FIRST_NAP_NS   20000u
+#define LONGEST_NAP_NS 1000000u
+
+static slw_code answer(const slwi_hip_state *hip, int previous, slwi_hip_result result, const char *what,
+                       slw_error *err) {
+    slwi_hip_leave(hip, previous);
+    return result == SLWI_HIP_SUCCESS ? SLW_OK : slwi_hip_fail(hip, result, NULL, what, err);
+}
+
+static void *pointer_of(slw_device_address address) {
+    return (void *)(uintptr_t)address;
+}
+
+slw_code slwi_hip_alloc(void *state, uint64_t size_bytes, slw_device_address *out, slw_error *err) {
+    const slwi_hip_state *const hip = state;
+    void *address = NULL;
+    int previous = -1;
+    slw_code code = slwi_hip_enter(hip, &previous, err);
+    if (code != SLW_OK) return code;
+    code = answer(hip, previous, hip->api.hipMalloc(&address, size_bytes), "allocating memory of the device", err);
+    if (code == SLW_OK) *out = (slw_device_address)(uintptr_t)address;
+    return code;
+}
+
+slw_code slwi_hip_free(void *state, slw_device_address address, slw_error *err) {
+    const slwi_hip_state *const hip = state;
+    int previous = -1;
+    const slw_code code = slwi_hip_enter(hip, &previous, err);
+    if (code != SLW_OK) return code;
+    return answer(hip, previous, hip->api.hipFree(pointer_of(address)), "freeing memory of the device", err);
+}
+
+slw_code slwi_hip_copy_in(void *state, slw_device_address to, const void *from, uint64_t size_bytes, slw_error *err) {
+    const slwi_hip_state *const hip = state;
+    int previous = -1;
+    const slw_code code = slwi_hip_enter(hip, &previous, err);
+    if (code != SLW_OK) return code;
+    return answer(hip, previous, hip->api.hipMemcpyHtoD(pointer_of(to), from, size_bytes), "copying to the device",
+                  err);
+}
+
+slw_code slwi_hip_copy_out(void *state, void *to, slw_device_address from, uint64_t size_bytes, slw_error *err) {
+    const slwi_hip_state *const hip = state;
+    int previous = -1;
+    const slw_code code = slwi_hip_enter(hip, &previous, err);
+    if (code != SLW_OK) return code;
+    return answer(hip, previous, hip->api.hipMemcpyDtoH(to, pointer_of(from), size_bytes), "copying from the device",
+                  err);
+}
+
+/* With the default flags: copies, which are on the default stream, wait for what is on the others. */
+slw_code slwi_hip_stream_create(void *state, slw_stream *out, slw_error *err) {
+    const slwi_hip_state *const hip = state;
+    slwi_hip_native_stream *stream = NULL;
+    int previous = -1;
+    slw_code code = slwi_hip_enter(hip, &previous, err);
+    if (code != SLW_OK) return code;
+    code = answer(hip, previous, hip->api.hipStreamCreateWithFlags(&stream, SLWI_HIP_STREAM_DEFAULT_FLAGS),
+                  "making a stream", err);
+    if (code == SLW_OK) out->native = stream;
+    return code;
+}
+
+slw_code slwi_hip_stream_destroy(void *state, slw_stream stream, slw_error *err) {
+    const slwi_hip_state *const hip = state;
+    int previous = -1;
+    const slw_code code = slwi_hip_enter(hip, &previous, err);
+    if (code != SLW_OK) return code;
+    return answer(hip, previous, hip->api.hipStreamDestroy(stream.native), "destroying a stream", err);
+}
+
+slw_code slwi_hip_synchronize(void *state, const slw_stream *stream, slw_error *err) {
+    const slwi_hip_state *const hip = state;
+    int previous = -1;
+    const slw_code code = slwi_hip_enter(hip, &previous, err);
+    if (code != SLW_OK) return code;
+    if (stream == NULL) return answer(hip, previous, hip->api.hipDeviceSynchronize(), "waiting for the device", err);
+    return answer(hip, previous, hip->api.hipStreamSynchronize(stream->native), "waiting for a stream", err);
+}
+
+/* ---- To a deadline ----------------------------------------------------------------------------------------------- */
+
+/* Polls: HIP's own wait has no deadline. Some releases keep "not ready" as the thread's last error. */
+static slw_code poll_event(const slwi_hip_state *hip, slwi_hip_native_event *event, uint64_t deadline_ns,
+                           slw_error *err) {
+    const slwi_os *os = slwi_os_get();
+    uint64_t nap_ns = FIRST_NAP_NS;
+    for (;;) {
+        const slwi_hip_result result = hip->api.hipEventQuery(event);
+        if (result == SLWI_HIP_SUCCESS) return SLW_OK;
+        if (result != SLWI_HIP_NOT_READY) return slwi_hip_fail(hip, result, NULL, "waiting for a stream", err);
+        slwi_hip_clear(hip);
+        const slw_code code = slwi_check_wait(deadline_ns, NULL, "the stream is still busy", err);
+        if (code != SLW_OK) return code;
+        os->sleep_ns(os, nap_ns);
+        nap_ns = nap_ns * 2u > LONGEST_NAP_NS ? LONGEST_NAP_NS : nap_ns * 2u;
+    }
+}
+
+/* An event, so that work which others put on the stream meanwhile is not waited for. */
+static slw_code wait_with_event(const slwi_hip_state *hip, slw_stream stream, uint64_t deadline_ns, slw_error *err) {
+    slwi_hip_native_event *event = NULL;
+    slwi_hip_result result = hip->api.hipEventCreateWithFlags(&event, SLWI_HIP_EVENT_DISABLE_TIMING);
+    if (result != SLWI_HIP_SUCCESS) return slwi_hip_fail(hip, result, NULL, "making an event", err);
+    result = hip->api.hipEventRecord(event, stream.native);
+    const slw_code code = result == SLWI_HIP_SUCCESS ? poll_event(hip, event, deadline_ns, err)
+                                                     : slwi_hip_fail(hip, result, NULL, "recording an event", err);
+    if (hip->api.hipEventDestroy(event) != SLWI_HIP_SUCCESS) slwi_hip_clear(hip);
+    return code;
+}
+
+slw_code slwi_hip_wait_idle(void *state, slw_stream stream, uint64_t deadline_ns, slw_error *err) {
+    const slwi_hip_state *const hip = state;
+    int previous = -1;
+    slw_code code = slwi_hip_enter(hip, &previous, err);
+    if (code != SLW_OK) return code;
+    code = wait_with_event(hip, stream, deadline_ns, err);
+    slwi_hip_leave(hip, previous);
+    return code;
+}
