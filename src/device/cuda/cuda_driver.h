@@ -1,7 +1,8 @@
 /* The CUDA driver inside: one state for each open device, one module for each image, one slot for each kernel.
  *
- * After open a state does not change, so launches share it without a lock, and two devices share nothing. Around every
- * call of the driver stands slwi_cuda_enter / slwi_cuda_leave: the caller's current context is afterwards what it was. */
+ * After open a state does not change, so launches share it without a lock, and two devices share nothing. Around
+ * every call of the driver stands slwi_cuda_enter / slwi_cuda_leave: the caller's current context is afterwards what
+ * it was. */
 #ifndef SLWI_CUDA_DRIVER_H
 #define SLWI_CUDA_DRIVER_H
 
@@ -72,7 +73,7 @@ void slwi_cuda_examine(const char *library, slw_driver_status *out);
 slw_code slwi_cuda_open(const slw_device_options *options, void **state, slw_device_info *info, slw_error *err);
 void slwi_cuda_close(void *state, int forked);
 void *slwi_cuda_native_context(void *state);
-/* The newest PTX (major × 10 + minor) that a driver of that version (13000) compiles; 0: not known, so it is let try. */
+/* The newest PTX (major × 10 + minor) that a driver of that version (13000) compiles; 0: not known, it may try. */
 uint32_t slwi_cuda_ptx_of_driver(int driver_version);
 /* Columns of tensor memory by compute capability. */
 uint32_t slwi_cuda_tensor_columns(int major);

@@ -3,19 +3,14 @@
  * The names are our own: a stub leaves the pointer of cuGetErrorName as it was (device.md A.1), and the name is wanted
  * most where the driver is worst. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cuda_driver.h"
 #include "fail.h"
 #include "fork.h"
-
-typedef struct named_result {
-    slwi_cu_result result;
-    const char *name;
-} named_result;
+#include "gpu_result.h"
 
 /* By number. */
-static const named_result names[] = {
+static const slwi_gpu_name names[] = {
     {0, "CUDA_SUCCESS"},
     {1, "CUDA_ERROR_INVALID_VALUE"},
     {2, "CUDA_ERROR_OUT_OF_MEMORY"},
@@ -119,15 +114,7 @@ static const named_result names[] = {
     {999, "CUDA_ERROR_UNKNOWN"},
 };
 
-/* What a result means, where it means more than "the driver says no". Sticky ones come first. */
-typedef struct meaning {
-    slwi_cu_result result;
-    slw_code code;
-    const char *reason;
-    const char *hint;
-} meaning;
-
-static const meaning meanings[] = {
+static const slwi_gpu_meaning meanings[] = {
     {SLWI_CU_OUT_OF_MEMORY, SLW_E_NO_MEMORY, "DEVICE_MEMORY", NULL},
     {SLWI_CU_DEINITIALIZED, SLW_E_LOST, "DRIVER_SHUT_DOWN", "The process is ending: nothing more runs on a device."},
     {SLWI_CU_STUB_LIBRARY, SLW_E_STUB, "STUB",
@@ -153,21 +140,6 @@ static const meaning meanings[] = {
     {SLWI_CU_COMPAT_NOT_SUPPORTED, SLW_E_UNAVAILABLE, "VERSION_MISMATCH",
      "The forward compatibility package does not serve this device: take its library off the loader's path."},
 };
-#define MEANINGS (sizeof meanings / sizeof *meanings)
-
-const char *slwi_cuda_result_name(slwi_cu_result result) {
-    size_t low = 0, high = sizeof names / sizeof *names;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (names[middle].result == result) return names[middle].name;
-        if (names[middle].result < result) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return NULL;
-}
 
 int slwi_cuda_result_is_sticky(slwi_cu_result result) {
     switch (result) {
@@ -184,39 +156,25 @@ int slwi_cuda_result_is_sticky(slwi_cu_result result) {
     }
 }
 
+static const slwi_gpu_results results = {
+    .names = names,
+    .name_count = sizeof names / sizeof *names,
+    .meanings = meanings,
+    .meaning_count = sizeof meanings / sizeof *meanings,
+    .is_sticky = slwi_cuda_result_is_sticky,
+};
+
+const char *slwi_cuda_result_name(slwi_cu_result result) {
+    return slwi_gpu_result_name(&results, result);
+}
+
 int slwi_cuda_result_blames_image(slwi_cu_result result) {
     return result == SLWI_CU_INVALID_IMAGE || result == SLWI_CU_NO_BINARY_FOR_GPU || result == SLWI_CU_INVALID_PTX ||
            result == SLWI_CU_UNSUPPORTED_PTX_VERSION;
 }
 
-static const meaning *find_meaning(slwi_cu_result result) {
-    for (size_t i = 0; i < MEANINGS; i++) {
-        if (meanings[i].result == result) return &meanings[i];
-    }
-    return NULL;
-}
-
 slw_code slwi_cuda_classify(slwi_cu_result result, const char **reason) {
-    *reason = NULL;
-    if (result == SLWI_CU_SUCCESS) return SLW_OK;
-    if (slwi_cuda_result_is_sticky(result)) {
-        *reason = "STICKY";
-        return SLW_E_LOST;
-    }
-    const meaning *const known = find_meaning(result);
-    if (known == NULL) return SLW_E_DRIVER;
-    *reason = known->reason;
-    return known->code;
-}
-
-static slw_code fill(const char *library, const char *device, const char *kernel, const char *name,
-                     slwi_cu_result result, slw_code code, const char *reason, const char *what, slw_error *err) {
-    const meaning *const known = find_meaning(result);
-    slwi_error_raw(err, name, result);
-    slwi_error_path(err, library);
-    slwi_error_kernel(err, kernel, device);
-    if (known != NULL && known->hint != NULL) slwi_error_hint(err, known->hint);
-    return slwi_fail(err, code, reason, "%s: %s (%d)", what, name, result);
+    return slwi_gpu_result_classify(&results, result, reason);
 }
 
 /* A name for every number: ours, the driver's for what is newer than our table, or the number itself. */
@@ -236,7 +194,14 @@ slw_code slwi_cuda_fail_at(const char *library, const char *device, slwi_cu_resu
     char buffer[32];
     const char *reason = NULL;
     const slw_code code = slwi_cuda_classify(result, &reason);
-    return fill(library, device, NULL, name_of(NULL, result, buffer), result, code, reason, what, err);
+    const slwi_gpu_failure failure = {
+        .result = result,
+        .name = name_of(NULL, result, buffer),
+        .what = what,
+        .library = library,
+        .device = device,
+    };
+    return slwi_gpu_fail(&results, &failure, code, reason, err);
 }
 
 slw_code slwi_cuda_fail(const slwi_cuda_state *cuda, slwi_cu_result result, const char *kernel, const char *what,
@@ -251,5 +216,13 @@ slw_code slwi_cuda_fail(const slwi_cuda_state *cuda, slwi_cu_result result, cons
         reason = "CONTEXT_GONE";
         slwi_error_hint(err, slwi_cuda_reset_hint);
     }
-    return fill(cuda->library, cuda->name, kernel, name_of(cuda, result, buffer), result, code, reason, what, err);
+    const slwi_gpu_failure failure = {
+        .result = result,
+        .name = name_of(cuda, result, buffer),
+        .what = what,
+        .library = cuda->library,
+        .device = cuda->name,
+        .kernel = kernel,
+    };
+    return slwi_gpu_fail(&results, &failure, code, reason, err);
 }

@@ -6,29 +6,9 @@
 
 #include "cuda_driver.h"
 #include "fail.h"
+#include "gpu_kernel.h"
 
 #define PORTABLE_CLUSTER 8u
-
-static slwi_cuda_function *find_slot(slwi_cuda_module *module, const char *name) {
-    uint32_t low = 0, high = module->function_count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2u;
-        const int order = strcmp(module->functions[middle].kernel->name, name);
-        if (order == 0) return &module->functions[middle];
-        if (order < 0) {
-            low = middle + 1u;
-        } else {
-            high = middle;
-        }
-    }
-    return NULL;
-}
-
-static slw_code no_kernel(const char *name, slw_error *err) {
-    slwi_error_kernel(err, name, NULL);
-    slwi_error_subject(err, name, strlen(name));
-    return slwi_fail(err, SLW_E_MISS, "NO_KERNEL", "the module has no kernel \"%.128s\"", name);
-}
 
 /* ---- The first use ----------------------------------------------------------------------------------------------- */
 
@@ -97,7 +77,7 @@ static slw_code find_and_load(const slwi_cuda_state *cuda, slwi_cuda_function *s
     const char *const name = slot->kernel->name;
     slwi_cu_function *native = NULL;
     slwi_cu_result result = cuda->api.cuModuleGetFunction(&native, slot->module->native, name);
-    if (result == SLWI_CU_NOT_FOUND) return no_kernel(name, err);
+    if (result == SLWI_CU_NOT_FOUND) return slwi_gpu_no_kernel(name, err);
     if (result != SLWI_CU_SUCCESS) return slwi_cuda_fail(cuda, result, name, "finding a kernel", err);
     if (slwi_cuda_can(cuda, SLWI_CUDA_CAN(cuFuncLoad))) {
         result = cuda->api.cuFuncLoad(native);
@@ -124,8 +104,10 @@ static slw_code first_use(const slwi_cuda_state *cuda, slwi_cuda_function *slot,
 slw_code slwi_cuda_find(void *state, void *module, const slw_kernel_contract *kernel, void **function,
                         slw_function_attributes *out, slw_error *err) {
     const slwi_cuda_state *const cuda = state;
-    slwi_cuda_function *const slot = find_slot(module, kernel->name);
-    if (slot == NULL) return no_kernel(kernel->name, err);
+    slwi_cuda_module *const loaded = module;
+    const uint32_t index = slwi_gpu_find_kernel(loaded->contract, kernel->name);
+    if (index >= loaded->function_count) return slwi_gpu_no_kernel(kernel->name, err);
+    slwi_cuda_function *const slot = &loaded->functions[index];
     (void)pthread_mutex_lock(&slot->lock);
     const slw_code code = slot->native != NULL ? SLW_OK : first_use(cuda, slot, err);
     (void)pthread_mutex_unlock(&slot->lock);

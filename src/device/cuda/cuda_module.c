@@ -174,7 +174,9 @@ static void take_away(const slwi_cuda_state *cuda, slwi_cu_module *native) {
     int pushed = 0;
     if (native == NULL || slwi_cuda_context_gone(cuda)) return;
     /* A first refusal may be the news of earlier work; only a second is about the context. */
-    if (slwi_cuda_push(cuda, &pushed) != SLWI_CU_SUCCESS && slwi_cuda_push(cuda, &pushed) != SLWI_CU_SUCCESS) return;
+    slwi_cu_result result = slwi_cuda_push(cuda, &pushed);
+    if (result != SLWI_CU_SUCCESS) result = slwi_cuda_push(cuda, &pushed);
+    if (result != SLWI_CU_SUCCESS) return;
     const int mode = slwi_cuda_relax_capture(cuda);
     (void)cuda->api.cuModuleUnload(native);
     slwi_cuda_restore_capture(cuda, mode);

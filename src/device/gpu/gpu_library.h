@@ -51,14 +51,15 @@ slw_code slwi_gpu_resolve(const slwi_gpu_library *library, const slwi_gpu_symbol
 
 /* ---- Initialising, once for each process and library -------------------------------------------------------------
  *
- * The library is known by the address of its anchor, whichever name or loader led there; without an anchor (NULL) nothing
- * is remembered. What the function said is remembered. A forked child of a process that has initialised is told so instead of asking. */
+ * The library is known by the address of its anchor, whichever name or loader led there; what its initialising function
+ * said is remembered (nothing is without an anchor, NULL). A forked child of a process that has initialised is told so
+ * instead of asking. */
 
 #define SLWI_GPU_INIT_ASKED   0
 #define SLWI_GPU_INIT_FORKED  1
 #define SLWI_GPU_INIT_UNKNOWN 2
 
-/* ASKED: *result is the function's answer, now or earlier. FORKED: an ancestor had asked; the function is not called. */
+/* ASKED: *result is the function's answer, now or earlier. FORKED: an ancestor had asked; it is not called. */
 int slwi_gpu_init_once(const void *address, int (*initialise)(void *context), void *context, int *result);
 /* The same without asking: UNKNOWN where nobody has. */
 int slwi_gpu_init_known(const void *address, int *result);

@@ -11,20 +11,20 @@
 static slw_error err;
 static slt_heap heap;
 
-/* ---- A library that answers ---------------------------------------------------------------------------------------- */
+/* ---- A library that answers ------------------------------------------------------------------------------------ */
 
-static int answer;       /* of every function */
-static int init_answer;  /* of cuInit */
+static int answer;      /* of every function */
+static int init_answer; /* of cuInit */
 static unsigned init_calls, all_calls;
-static const char *hidden;      /* this exported name is missing */
-static const char *only;        /* nothing but this one is there */
-static const char *withheld;    /* cuGetProcAddress says "success" for it and gives nothing */
-static int newest;              /* the newest version it gives; 0: any */
-static int has_v2, has_v1;      /* which cuGetProcAddress is there */
-static unsigned pinned;         /* symbols asked for by version */
-static char opened[512];        /* names, each with a space behind it */
-static int handle;              /* its address is the library's */
-static int opens;               /* 1: the library can be opened */
+static const char *hidden;   /* this exported name is missing */
+static const char *only;     /* nothing but this one is there */
+static const char *withheld; /* cuGetProcAddress says "success" for it and gives nothing */
+static int newest;           /* the newest version it gives; 0: any */
+static int has_v2, has_v1;   /* which cuGetProcAddress is there */
+static unsigned pinned;      /* symbols asked for by version */
+static char opened[512];     /* names, each with a space behind it */
+static int handle;           /* its address is the library's */
+static int opens;            /* 1: the library can be opened */
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -132,7 +132,7 @@ static void refused(const slw_device_options *opt, slw_code code, const char *re
     slt_heap_check_empty(&heap);
 }
 
-/* ---- The list ------------------------------------------------------------------------------------------------------ */
+/* ---- The list -------------------------------------------------------------------------------------------------- */
 
 START_TEST(list_fills_the_table) {
     slwi_gpu_library library;
@@ -155,9 +155,17 @@ END_TEST
 
 /* cuMemAlloc and such without their version are the 32-bit functions of CUDA 2 (device.md A.2). */
 START_TEST(list_names_the_version_that_is_declared) {
-    static const char *const versioned[] = {"cuCtxPushCurrent", "cuCtxPopCurrent", "cuStreamDestroy",  "cuEventDestroy",
-                                            "cuMemAlloc",       "cuMemFree",       "cuMemcpyHtoD",     "cuMemcpyDtoH",
-                                            "cuModuleGetGlobal", "cuDeviceTotalMem", "cuDevicePrimaryCtxRelease"};
+    static const char *const versioned[] = {"cuCtxPushCurrent",
+                                            "cuCtxPopCurrent",
+                                            "cuStreamDestroy",
+                                            "cuEventDestroy",
+                                            "cuMemAlloc",
+                                            "cuMemFree",
+                                            "cuMemcpyHtoD",
+                                            "cuMemcpyDtoH",
+                                            "cuModuleGetGlobal",
+                                            "cuDeviceTotalMem",
+                                            "cuDevicePrimaryCtxRelease"};
     for (size_t i = 0; i < FAKES; i++) {
         char expected[80];
         int is_versioned = 0;
@@ -222,7 +230,7 @@ START_TEST(success_without_an_address_is_none) {
 }
 END_TEST
 
-/* ---- Not there ----------------------------------------------------------------------------------------------------- */
+/* ---- Not there ------------------------------------------------------------------------------------------------- */
 
 START_TEST(no_library_lists_what_was_tried) {
     slw_device_options opt = options();
@@ -293,7 +301,7 @@ START_TEST(missing_symbols_are_named) {
 }
 END_TEST
 
-/* ---- Initialising -------------------------------------------------------------------------------------------------- */
+/* ---- Initialising ---------------------------------------------------------------------------------------------- */
 
 typedef struct init_case {
     int result;
@@ -418,7 +426,7 @@ START_TEST(open_survives_every_allocation) {
 }
 END_TEST
 
-/* ---- Is it there? -------------------------------------------------------------------------------------------------- */
+/* ---- Is it there? ---------------------------------------------------------------------------------------------- */
 
 static slw_driver_status examine(const char *library) {
     slw_driver_status status = SLW_DRIVER_STATUS_INIT;
@@ -440,7 +448,7 @@ START_TEST(examine_says_no) {
 }
 END_TEST
 
-/* ---- The toolkit's own stub, where there is a toolkit -------------------------------------------------------------- */
+/* ---- The toolkit's own stub, where there is a toolkit ---------------------------------------------------------- */
 
 static const char *find_stub(void) {
     static const char *const places[] = {"/usr/local/cuda/lib64/stubs/libcuda.so", "/opt/cuda/lib64/stubs/libcuda.so"};

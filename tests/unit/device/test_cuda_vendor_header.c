@@ -130,7 +130,7 @@ SLWI_CUDA_SYMBOLS(PIN_EXISTS, PIN_EXISTS)
 SAME(sizeof(PFN_cuGetProcAddress_v11030), sizeof(slwi_cu_get_proc_address_v1 *));
 SAME(sizeof(PFN_cuGetProcAddress_v12000), sizeof(slwi_cu_get_proc_address_v2 *));
 
-/* The number of arguments: a call with one each that converts. (Types are the vendor's own, so ours are not compared.) */
+/* The number of arguments: a call with one each that converts. */
 static void compiles_with_the_vendors_signatures(void) {
     PFN_cuFuncGetParamInfo_v12040 param_info = NULL;
     PFN_cuThreadExchangeStreamCaptureMode_v10010 exchange = NULL;
