@@ -15,6 +15,7 @@ pub const files: []const []const u8 = &.{
     "cuda/cuda_library.c",
     "cuda/cuda_memory.c",
     "cuda/cuda_module.c",
+    "gpu/gpu_kernel.c",
     "gpu/gpu_library.c",
     "gpu/gpu_result.c",
     "hip/hip_device.c",

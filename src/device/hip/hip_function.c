@@ -1,30 +1,8 @@
 /* Functions: found at first use, measured, and made ready for a shape. HIP loads nothing later: a module that is loaded
  * is there with all its code. */
-#include <string.h>
-
 #include "fail.h"
+#include "gpu_kernel.h"
 #include "hip_driver.h"
-
-static slwi_hip_function *find_slot(slwi_hip_module *module, const char *name) {
-    uint32_t low = 0, high = module->function_count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2u;
-        const int order = strcmp(module->functions[middle].kernel->name, name);
-        if (order == 0) return &module->functions[middle];
-        if (order < 0) {
-            low = middle + 1u;
-        } else {
-            high = middle;
-        }
-    }
-    return NULL;
-}
-
-static slw_code no_kernel(const char *name, slw_error *err) {
-    slwi_error_kernel(err, name, NULL);
-    slwi_error_subject(err, name, strlen(name));
-    return slwi_fail(err, SLW_E_MISS, "NO_KERNEL", "the module has no kernel \"%.128s\"", name);
-}
 
 /* ---- The first use ----------------------------------------------------------------------------------------------- */
 
@@ -90,7 +68,7 @@ static slw_code first_use(const slwi_hip_state *hip, slwi_hip_function *slot, sl
     const slwi_hip_result result = hip->api.hipModuleGetFunction(&native, slot->module->native, name);
     if (result == SLWI_HIP_NOT_FOUND) {
         slwi_hip_clear(hip);
-        code = no_kernel(name, err);
+        code = slwi_gpu_no_kernel(name, err);
     } else if (result != SLWI_HIP_SUCCESS) {
         code = slwi_hip_fail(hip, result, name, "finding a kernel", err);
     } else {
@@ -105,8 +83,10 @@ static slw_code first_use(const slwi_hip_state *hip, slwi_hip_function *slot, sl
 slw_code slwi_hip_find(void *state, void *module, const slw_kernel_contract *kernel, void **function,
                        slw_function_attributes *out, slw_error *err) {
     const slwi_hip_state *const hip = state;
-    slwi_hip_function *const slot = find_slot(module, kernel->name);
-    if (slot == NULL) return no_kernel(kernel->name, err);
+    slwi_hip_module *const loaded = module;
+    const uint32_t index = slwi_gpu_find_kernel(loaded->contract, kernel->name);
+    if (index >= loaded->function_count) return slwi_gpu_no_kernel(kernel->name, err);
+    slwi_hip_function *const slot = &loaded->functions[index];
     (void)pthread_mutex_lock(&slot->lock);
     const slw_code code = slot->native != NULL ? SLW_OK : first_use(hip, slot, err);
     (void)pthread_mutex_unlock(&slot->lock);
