@@ -157,9 +157,11 @@ int double_end(unsigned call, int code) {
 
 /* ---- Control --------------------------------------------------------------------------------------------- */
 
-static int find(const char *name) {
-    for (unsigned i = 0; i < double_hooks_of.entry_count; i++) {
-        if (strcmp(double_hooks_of.entries[i].name, name) == 0) return (int)i;
+/* Two versions of an entry point share a name: what is asked of it is asked of both. Starts with `at` 0. */
+static int find(const char *name, unsigned *at) {
+    while (*at < double_hooks_of.entry_count) {
+        const unsigned call = (*at)++;
+        if (strcmp(double_hooks_of.entries[call].name, name) == 0) return (int)call;
     }
     return -1;
 }
@@ -195,15 +197,17 @@ static long control_get(double_setting setting) {
 }
 
 static int control_inject(const char *name, unsigned nth, int code, unsigned times) {
-    const int call = find(name);
-    if (call < 0) return 0;
+    unsigned at = 0;
+    int found = 0;
     pthread_mutex_lock(&lock);
-    rules[call].skip = nth == 0 ? 0 : nth - 1;
-    rules[call].times = times;
-    rules[call].code = code;
-    injected_count = 0;
+    for (int call; (call = find(name, &at)) >= 0; found = 1) {
+        rules[call].skip = nth == 0 ? 0 : nth - 1;
+        rules[call].times = times;
+        rules[call].code = code;
+        injected_count = 0;
+    }
     pthread_mutex_unlock(&lock);
-    return 1;
+    return found;
 }
 
 static unsigned locked_read(const unsigned *number) {
@@ -218,10 +222,10 @@ static unsigned control_failed(void) {
 }
 
 static int control_delay(const char *name, unsigned microseconds) {
-    const int call = find(name);
-    if (call < 0) return 0;
-    atomic_store(&rules[call].delay_us, microseconds);
-    return 1;
+    unsigned at = 0;
+    int found = 0;
+    for (int call; (call = find(name, &at)) >= 0; found = 1) atomic_store(&rules[call].delay_us, microseconds);
+    return found;
 }
 
 static void control_hide(const char *name) {

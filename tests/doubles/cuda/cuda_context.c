@@ -115,6 +115,15 @@ static void count_here(void *object, void *context) {
     search *const s = context;
     if (((dcu_module *)object)->context == s->found) s->device++;
 }
+static void count_event(void *object, void *context) {
+    search *const s = context;
+    if (((dcu_event *)object)->context == s->found) s->device++;
+}
+static int events_in(dcu_context *context) {
+    search s = {0, context};
+    double_objects_each(DCU_EVENT, count_event, &s);
+    return s.device;
+}
 static int modules_in(dcu_context *context) {
     search s = {0, context};
     double_objects_each(DCU_MODULE, count_here, &s);
@@ -135,6 +144,9 @@ static int release(int device) {
     if (--context->retained > 0) return DCU_OK;
     if (!context->dead && modules_in(context) > 0) {
         double_violation("the last release of a primary context, with %d modules loaded", modules_in(context));
+    }
+    if (!context->dead && events_in(context) > 0) {
+        double_violation("the last release of a primary context, with %d events not destroyed", events_in(context));
     }
     dcu_context_empty(context);
     context->active = 0;
