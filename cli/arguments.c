@@ -212,13 +212,19 @@ slw_code arguments_parse(const cli_list *texts, arguments *out, slw_error *err) 
     return SLW_OK;
 }
 
-slw_code arguments_check(const arguments *args, const slw_kernel_contract *kernel, slw_error *err) {
+static int takes(const slw_param *param, int is_array, int untyped) {
+    if (param->kind == SLW_PARAM_UNKNOWN || (param->kind == SLW_PARAM_POINTER) == is_array) return 1;
+    return untyped && is_array && param->size_bytes == sizeof(slw_device_address) &&
+           (param->kind == SLW_PARAM_UNSIGNED || param->kind == SLW_PARAM_SIGNED);
+}
+
+slw_code arguments_check(const arguments *args, const slw_kernel_contract *kernel, int untyped, slw_error *err) {
     uint32_t at = 0;
     for (uint32_t i = 0; kernel != NULL && i < kernel->param_count && at < args->count; i++) {
         const slw_param *param = &kernel->params[i];
         if (param->role != SLW_ROLE_CALLER) continue;
         const int is_array = args->items[at].is_array;
-        if (param->kind != SLW_PARAM_UNKNOWN && (param->kind == SLW_PARAM_POINTER) != is_array)
+        if (!takes(param, is_array, untyped))
             return cli_usage(err, "BAD_ARGUMENT", "argument %u (%s) is %s: give it %s", at,
                              param->name != NULL ? param->name : "?", is_array ? "a value" : "a pointer",
                              is_array ? "TYPE=VALUE" : "TYPE[N]=…");

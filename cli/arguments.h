@@ -36,8 +36,8 @@ typedef struct arguments {
 
 slw_code arguments_parse(const cli_list *texts, arguments *out, slw_error *err);
 /* Arrays for pointers and values for values: a kernel would follow a number as a pointer. Counts and sizes are the
-   launch's to check; kernel NULL is fine. */
-slw_code arguments_check(const arguments *args, const slw_kernel_contract *kernel, slw_error *err);
+   launch's to check; kernel NULL is fine. untyped 1: an integer of eight bytes may be a pointer, as PTX writes them. */
+slw_code arguments_check(const arguments *args, const slw_kernel_contract *kernel, int untyped, slw_error *err);
 slw_code arguments_to_device(arguments *args, slw_device *device, slw_error *err);
 slw_code arguments_from_device(arguments *args, slw_error *err); /* out and inout arrays; files are written */
 void arguments_free(arguments *args);

@@ -21,8 +21,8 @@ typedef struct cli_options {
     int read_only, no_cache, trust_root, json, help, version;
     int verify_policy, identity_policy; /* SLW_VERIFY_…, SLW_IDENTITY_… */
     /* of some */
-    const char *domain, *entry, *grid, *block, *shared, *state, *spec, *expect, *tolerance, *timeout, *target;
-    int probe, sass;
+    const char *domain, *entry, *grid, *block, *shared, *state, *spec, *expect, *tolerance, *timeout, *target, *cluster;
+    int probe, sass, cooperative, programmatic, non_portable_cluster, allow_ptx;
     cli_list args, flags, includes, files; /* files: what is not an option */
 } cli_options;
 
@@ -53,6 +53,11 @@ slw_code cli_open_compiler(const cli_options *options, slw_store *store, slw_mem
 
 /* The device of --device (host when there is none) with --driver-library. */
 slw_code cli_open_device(const cli_options *options, slw_device **out, slw_error *err);
+/* The same with the kind there is when --device does not say, number 0. allow_ptx: as in slw_device_options. */
+slw_code cli_open_device_of(const cli_options *options, const char *kind, int allow_ptx, slw_device **out,
+                            slw_error *err);
+/* The kind of --device into `kind`; empty when there is none. */
+void cli_device_kind(const cli_options *options, char kind[16]);
 
 /* Says a failure, as {"error": …} on standard output with --json, else on standard error; gives the exit status. */
 int cli_fail(const cli_options *options, const slw_error *err);

@@ -1,5 +1,5 @@
 pub const files: []const []const u8 = &.{
     "main.c",   "options.c", "json.c",         "requests.c",      "entries.c",
     "doctor.c", "run.c",     "arguments.c",    "expect.c",        "inspect.c",
-    "inspect_json.c", "inspect_table.c", "inspect_sass.c",
+    "inspect_json.c", "inspect_table.c", "inspect_sass.c", "run_input.c", "triton.c",
 };

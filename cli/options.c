@@ -39,9 +39,16 @@ static const struct option {
     {"--domain", TEXT, offsetof(cli_options, domain), "verify lookup put get digest ls show",
      "D  identity domain (slipway.identity)"},
     {"--entry", TEXT, offsetof(cli_options, entry), "run inspect", "NAME  the kernel (the only one; of --sass: all)"},
-    {"--grid", TEXT, offsetof(cli_options, grid), "run", "X,Y,Z  blocks (1,1,1)"},
+    {"--grid", TEXT, offsetof(cli_options, grid), "run",
+     "X,Y,Z  in the kernel's unit: blocks, clusters, or Triton's programs (1,1,1)"},
     {"--block", TEXT, offsetof(cli_options, block), "run", "X,Y,Z  threads (what the kernel requires, else 1,1,1)"},
-    {"--shared", TEXT, offsetof(cli_options, shared), "run", "BYTES  dynamic shared memory"},
+    {"--shared", TEXT, offsetof(cli_options, shared), "run", "BYTES  dynamic shared memory (what the kernel requires)"},
+    {"--cluster", TEXT, offsetof(cli_options, cluster), "run", "X,Y,Z  blocks (what the kernel requires, else none)"},
+    {"--non-portable-cluster", FLAG, offsetof(cli_options, non_portable_cluster), "run", "allow more than 8 blocks"},
+    {"--cooperative", FLAG, offsetof(cli_options, cooperative), "run", "all blocks at once, or none"},
+    {"--programmatic", FLAG, offsetof(cli_options, programmatic), "run", "programmatic dependent launch"},
+    {"--allow-ptx", FLAG, offsetof(cli_options, allow_ptx), "run",
+     "let the driver compile PTX of a fatbin (of FILE that is PTX it is)"},
     {"--arg", LIST, offsetof(cli_options, args), "run",
      "TYPE=VALUE or [in:|out:|inout:]TYPE[N]=zero|iota|const:V|rand:SEED|@FILE[>OUT]"},
     {"--expect", TEXT, offsetof(cli_options, expect), "run", "FILE  compare `results` with this document"},
@@ -72,7 +79,7 @@ void cli_help(FILE *to) {
           "options of every verb, then of some:\n",
           to);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        fprintf(to, "  %-17s %s%s%s%s\n", table[i].name, table[i].help, table[i].verbs ? "  [" : "",
+        fprintf(to, "  %-22s %s%s%s%s\n", table[i].name, table[i].help, table[i].verbs ? "  [" : "",
                 table[i].verbs ? table[i].verbs : "", table[i].verbs ? "]" : "");
     fputs("--arg: TYPE is i8 u8 i16 u16 i32 u32 i64 u64 f32 f64; files are raw and little-endian; a pointer takes an "
           "array\n"
@@ -82,7 +89,11 @@ void cli_help(FILE *to) {
           "RECORD.json: {\"t\": \"none\"} or {\"t\": \"bool\"|\"int\"|\"list\"|\"tuple\"|\"dict\", \"v\": …}, {\"t\": "
           "\"f64\", \"bits\": HEX},\n"
           "   {\"t\": \"str\", \"wtf8_hex\": HEX}, {\"t\": \"bytes\", \"hex\": HEX}\n"
-          "FILE of run: a C source (.c), or a binary made by a backend. KEY of show: its first digits, at least 4\n",
+          "FILE of run: a C source (.c); PTX, a cubin, a fatbin; an hsaco, an offload bundle; a Triton entry, as "
+          "X.json or its "
+          "folder.\n"
+          "   Without --device: host for C, else number 0 of the kind that the binary is for\n"
+          "KEY of show: its first digits, at least 4\n",
           to);
     fputs("exit: 0 done, 1 not there or bad, 2 usage, 3 not able now, 4 storage\n", to);
 }
@@ -330,17 +341,27 @@ slw_code cli_open_compiler(const cli_options *options, slw_store *store, slw_mem
     return slw_compiler_open(&compiler, out, err);
 }
 
-slw_code cli_open_device(const cli_options *options, slw_device **out, slw_error *err) {
-    const char *wanted = options->device != NULL ? options->device : "host";
-    const char *colon = strchr(wanted, ':');
-    char kind[16];
+void cli_device_kind(const cli_options *options, char kind[16]) {
+    const char *wanted = options->device != NULL ? options->device : "";
+    snprintf(kind, 16, "%.*s", (int)strcspn(wanted, ":"), wanted);
+}
+
+slw_code cli_open_device_of(const cli_options *options, const char *kind, int allow_ptx, slw_device **out,
+                            slw_error *err) {
+    const char *colon = options->device != NULL ? strchr(options->device, ':') : NULL;
+    char asked[16];
     slw_device_options device = SLW_DEVICE_OPTIONS_INIT;
-    snprintf(kind, sizeof kind, "%.*s", colon != NULL ? (int)(colon - wanted) : (int)strlen(wanted), wanted);
-    device.kind = kind;
+    cli_device_kind(options, asked);
+    device.kind = asked[0] != '\0' ? asked : kind;
     device.driver_library = options->driver_library;
+    device.allow_ptx = allow_ptx != 0;
     /* Nine digits at most, as was checked when the options were read. */
     if (colon != NULL) device.ordinal = (uint32_t)strtoul(colon + 1, NULL, 10);
     return slw_device_open(&device, out, err);
+}
+
+slw_code cli_open_device(const cli_options *options, slw_device **out, slw_error *err) {
+    return cli_open_device_of(options, "host", 0, out, err);
 }
 
 slw_code cli_read_file(const char *path, size_t limit_bytes, char **out, size_t *size, slw_error *err) {

@@ -1,7 +1,6 @@
 /* run: the whole way to a launch, one line a transition. */
 #include "arguments.h"
-
-#include <slipway/limits.h>
+#include "run_input.h"
 
 #include <errno.h>
 #include <math.h>
@@ -26,7 +25,9 @@ typedef struct run {
     slw_store *store;
     slw_memo *memo;
     slw_compiler *compiler;
-    slw_device *device;
+    slw_device *device; /* of a binary: opened when its kind is known */
+    slw_device_info info;
+    run_input input; /* of a binary */
     slw_build_report report;
     arguments args;
     slw_launch_shape shape;
@@ -151,12 +152,16 @@ static slw_code parse_run(run *r, slw_error *err) {
     const char *rest = NULL;
     slw_code code = parse_extent(o->grid != NULL ? o->grid : "1,1,1", "--grid", r->grid.extent, err);
     if (code == SLW_OK && o->block != NULL) code = parse_extent(o->block, "--block", r->shape.block, err);
+    if (code == SLW_OK && o->cluster != NULL) code = parse_extent(o->cluster, "--cluster", r->shape.cluster, err);
     if (code == SLW_OK && o->shared != NULL)
         code = parse_u32(o->shared, "--shared", &r->shape.shared_bytes, '\0', &rest, err);
     if (code == SLW_OK) code = parse_timeout(r, err);
     if (code == SLW_OK && o->tolerance != NULL) code = parse_number(o->tolerance, "--tolerance", &r->tolerance, err);
     if (code == SLW_OK) code = arguments_parse(&o->args, &r->args, err);
     r->shape.entry = o->entry;
+    r->shape.cooperative = o->cooperative != 0;
+    if (o->programmatic) r->shape.flags |= SLW_LAUNCH_PROGRAMMATIC;
+    if (o->non_portable_cluster) r->shape.flags |= SLW_LAUNCH_NON_PORTABLE_CLUSTER;
     return code;
 }
 
@@ -169,6 +174,13 @@ static slw_code open_compiler(run *r, slw_error *err) {
     r->identity_ns = now_ns() - start;
     r->identity = (slw_identity_cost)SLW_IDENTITY_COST_INIT;
     return slw_identity_get_cost(slw_compiler_identity(r->compiler), &r->identity, &ignored);
+}
+
+/* PTX that is given by its name is asked for. */
+static slw_code open_device(run *r, const char *kind, slw_error *err) {
+    const int allow_ptx = r->options->allow_ptx || r->input.format == SLW_FORMAT_PTX;
+    const slw_code code = cli_open_device_of(r->options, kind, allow_ptx, &r->device, err);
+    return code == SLW_OK ? slw_device_describe(r->device, &r->info, err) : code;
 }
 
 /* ---- the way --------------------------------------------------------------------------------------------------- */
@@ -210,15 +222,16 @@ static slw_code hydrate_source(run *r, slw_hydrated **out, slw_error *err) {
 static slw_code hydrate_binary(run *r, slw_hydrated **out, slw_error *err) SLW_MAKES(*out);
 
 static slw_code hydrate_binary(run *r, slw_hydrated **out, slw_error *err) {
-    char *data = NULL;
-    size_t size = 0;
+    const run_input *input = &r->input;
     slw_hydrate_options options = SLW_HYDRATE_OPTIONS_INIT;
     options.metrics = r->metrics;
-    slw_code code = cli_read_file(r->options->files.items[0], SLW_LIMIT_BINARY_BYTES, &data, &size, err);
-    if (code != SLW_OK) return code;
-    const slw_bytes binary = {data, size};
-    code = slw_hydrate_binary(binary, r->options->files.items[0], NULL, &options, out, err);
-    free(data);
+    if (input->format == SLW_FORMAT_PTX) options.backend = "cuda";
+    if (input->chooser != NULL) options.target = r->info.target;
+    options.metadata = (slw_bytes){input->metadata_text, input->metadata_size};
+    const slw_bytes binary = {input->binary, input->binary_size};
+    const slw_code code = slw_hydrate_binary(binary, input->path, NULL, &options, out, err);
+    if (code == SLW_E_INVALID_METADATA && input->metadata != NULL)
+        snprintf(err->path, sizeof err->path, "%s", input->metadata);
     return code;
 }
 
@@ -229,9 +242,10 @@ static slw_code hydrate_file(run *r, slw_hydrated **out, slw_error *err) {
     return hydrate_binary(r, out, err);
 }
 
+/* What metadata or binary require is the library's to put in place of zeros. */
 static void default_block(run *r, const slw_contract *contract) {
     const slw_kernel_contract *kernel = slw_contract_find(contract, r->shape.entry);
-    if (r->options->block == NULL && (kernel == NULL || kernel->required_threads[0] == 0))
+    if (r->options->block == NULL && (kernel == NULL || (kernel->required_threads[0] == 0 && kernel->warps == 0)))
         for (int i = 0; i < 3; i++) r->shape.block[i] = 1;
     if (r->options->shared == NULL && kernel != NULL) r->shape.shared_bytes = kernel->dynamic_shared_bytes;
 }
@@ -239,11 +253,18 @@ static void default_block(run *r, const slw_contract *contract) {
 static slw_code launch(run *r, const slw_launchable *kernel, slw_error *err) SLW_NEEDS(kernel);
 
 static slw_code launch(run *r, const slw_launchable *kernel, slw_error *err) {
+    slw_device_address scratch[2] = {0, 0};
     slw_args args = SLW_ARGS_INIT;
     const slw_stream stream = SLW_STREAM_DEFAULT;
-    slw_code code = arguments_check(&r->args, slw_launchable_kernel(kernel), err);
+    const int untyped = strcmp(r->info.kind, "host") != 0;
+    slw_code code = arguments_check(&r->args, slw_launchable_kernel(kernel), untyped, err);
     if (code == SLW_OK) code = arguments_to_device(&r->args, r->device, err);
-    if (code != SLW_OK) return code;
+    if (code == SLW_OK)
+        code = run_scratch_make(r->device, slw_launchable_kernel(kernel), &r->shape, &r->grid, scratch, err);
+    if (code != SLW_OK) {
+        run_scratch_free(r->device, scratch);
+        return code;
+    }
     args.count = r->args.count;
     args.values = r->args.values;
     args.sizes_bytes = r->args.sizes_bytes;
@@ -252,6 +273,7 @@ static slw_code launch(run *r, const slw_launchable *kernel, slw_error *err) {
     if (code == SLW_OK) code = slw_device_synchronize(r->device, &stream, err);
     record(r, LAUNCH, code == SLW_OK ? "OK" : "FAILED", now_ns() - start, 0, 0);
     if (code == SLW_OK) code = arguments_from_device(&r->args, err);
+    run_scratch_free(r->device, scratch);
     return code;
 }
 
@@ -278,8 +300,13 @@ static slw_code load_and_launch(run *r, slw_hydrated **hydrated, slw_error *err)
 
 static slw_code once(run *r, slw_error *err) {
     slw_hydrated *hydrated = NULL;
-    const slw_code code = hydrate_file(r, &hydrated, err);
+    slw_code code = hydrate_file(r, &hydrated, err);
     if (code != SLW_OK) return code;
+    if (r->device == NULL) code = open_device(r, slw_hydrated_contract(hydrated)->backend, err);
+    if (code != SLW_OK) {
+        slw_hydrated_discard(&hydrated);
+        return code;
+    }
     return load_and_launch(r, &hydrated, err);
 }
 
@@ -311,6 +338,7 @@ static void print_table(const run *r) {
     const slw_disposition disposition = r->is_source ? r->report.disposition : SLW_PRIVATE;
     printf("%s%s%s", slw_disposition_name(disposition), r->key[0] ? " " : "", r->key);
     printf("%s%s\n", r->report.reason[0] != '\0' ? ": " : "", r->report.reason);
+    printf("on %s, %s\n", r->info.name, r->info.target);
     arguments_print(&r->args);
 }
 
@@ -334,6 +362,11 @@ static int print_json(const run *r, const char *difference) {
     put_text(&json, "disposition", slw_disposition_name(r->is_source ? r->report.disposition : SLW_PRIVATE));
     put_text(&json, "reason", r->report.reason[0] != '\0' ? r->report.reason : NULL);
     put_text(&json, "key", r->key[0] != '\0' ? r->key : NULL);
+    put_object(&json, "device");
+    put_text(&json, "kind", r->info.kind);
+    put_text(&json, "name", r->info.name);
+    put_text(&json, "target", r->info.target);
+    put_end(&json, '}');
     json_toolchain(&json, r);
     put_array(&json, "stages");
     for (size_t i = 0; i < r->stage_count; i++) {
@@ -380,7 +413,9 @@ static slw_code prepare(run *r, slw_error *err) {
     if (code == SLW_OK && r->places.cache == NULL && !r->options->no_cache)
         fprintf(stderr, "slipway: no cache: %s\n", r->places.why_no_cache);
     if (code == SLW_OK) code = slw_metrics_create(&metrics, &r->metrics, err);
-    if (code == SLW_OK) code = cli_open_device(r->options, &r->device, err);
+    if (code == SLW_OK && !r->is_source) code = run_input_open(r->options->files.items[0], &r->input, err);
+    const char *kind = r->is_source ? "host" : r->input.chooser;
+    if (code == SLW_OK && kind != NULL) code = open_device(r, kind, err);
     if (code == SLW_OK && r->is_source) code = cli_open_store(r->options, &r->places, NULL, r->metrics, &r->store, err);
     if (code == SLW_OK && r->is_source) code = open_compiler(r, err);
     return code;
@@ -394,6 +429,7 @@ static void finish(run *r) {
     slw_memo_close(&r->memo);
     slw_store_close(&r->store);
     slw_metrics_release(&r->metrics);
+    run_input_free(&r->input);
     cli_free_places(&r->places);
 }
 
@@ -403,6 +439,7 @@ int verb_run(const cli_options *options, slw_error *err) {
     r.report = (slw_build_report)SLW_BUILD_REPORT_INIT;
     r.shape = (slw_launch_shape)SLW_LAUNCH_SHAPE_INIT;
     r.grid = (slw_grid)SLW_GRID_INIT;
+    r.info = (slw_device_info)SLW_DEVICE_INFO_INIT;
     slw_code code = prepare(&r, err);
     if (code == SLW_OK) code = whole_way(&r, err);
     int status;
