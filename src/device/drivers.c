@@ -31,7 +31,7 @@ slw_code slwi_driver_check(const slw_driver_vtable *driver, slw_error *err) {
         return slwi_fail(err, SLW_E_USAGE, "BAD_DRIVER", "the driver has size %u and ABI %u, %zu and %u are needed",
                          driver->size, driver->abi, sizeof *driver, SLW_DRIVER_ABI);
     }
-    /* examine, prepare, occupancy and native_context may be absent. */
+    /* examine, prepare, occupancy, native_context and native_function may be absent. */
     if (driver->kind == NULL || driver->open == NULL || driver->close == NULL || driver->load == NULL ||
         driver->unload == NULL || driver->function == NULL || driver->launch == NULL || driver->global == NULL ||
         driver->native_module == NULL || driver->alloc == NULL || driver->free == NULL || driver->copy_in == NULL ||
@@ -42,7 +42,7 @@ slw_code slwi_driver_check(const slw_driver_vtable *driver, slw_error *err) {
     return SLW_OK;
 }
 
-int slw_driver_examine(size_t index, slw_driver_status *out) {
+static int examine(size_t index, const char *library, slw_driver_status *out) {
     if (index >= KNOWN_COUNT || out == NULL || out->size != sizeof *out) return 0;
     slw_driver_status status = SLW_DRIVER_STATUS_INIT;
     (void)snprintf(status.kind, sizeof status.kind, "%s", known[index].kind);
@@ -50,8 +50,19 @@ int slw_driver_examine(size_t index, slw_driver_status *out) {
         status.presence = SLW_PRESENCE_YES;
         status.code = SLW_OK;
     } else {
-        known[index].driver->examine(NULL, &status);
+        known[index].driver->examine(library, &status);
     }
     *out = status;
     return 1;
+}
+
+int slw_driver_examine(size_t index, slw_driver_status *out) {
+    return examine(index, NULL, out);
+}
+
+int slw_driver_examine_library(const char *kind, const char *library, slw_driver_status *out) {
+    for (size_t i = 0; kind != NULL && i < KNOWN_COUNT; i++) {
+        if (strcmp(kind, known[i].kind) == 0) return examine(i, library, out);
+    }
+    return 0;
 }

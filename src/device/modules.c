@@ -312,6 +312,11 @@ void *slwi_module_native(const slwi_module *module) {
     return module->device->driver->native_module(module->native);
 }
 
+void *slwi_module_native_function(const slwi_module *module, void *function) {
+    const slw_driver_vtable *driver = module->device->driver;
+    return driver->native_function != NULL ? driver->native_function(function) : function;
+}
+
 slw_code slwi_module_function(slwi_module *module, const slw_kernel_contract *kernel, void **function,
                               slw_function_attributes *out, slw_error *err) {
     slw_device *const device = module->device;

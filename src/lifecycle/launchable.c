@@ -148,7 +148,8 @@ const slw_kernel_contract *slw_launchable_kernel(const slw_launchable *launchabl
 }
 
 void *slw_launchable_native_function(const slw_launchable *launchable) {
-    return is_launchable(launchable) ? launchable->core->function : NULL;
+    if (!is_launchable(launchable)) return NULL;
+    return slwi_module_native_function(launchable->core->module, launchable->core->function);
 }
 
 static void end_launchable(slw_launchable *handle, int unload) {

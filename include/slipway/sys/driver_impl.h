@@ -75,6 +75,8 @@ typedef struct slw_driver_vtable {
     slw_code (*wait_idle)(void *state, slw_stream stream, uint64_t deadline_ns, slw_error *err);
     /* The driver's own context, for slw_device_native_context. May be NULL: `state` stands for it. */
     void *(*native_context)(void *state);
+    /* The driver's own function (a CUfunction), for slw_launchable_native_function. May be NULL: `function` stands for it. */
+    void *(*native_function)(void *function);
 } slw_driver_vtable;
 
 SLW_END_DECLS

@@ -26,4 +26,5 @@ const slw_driver_vtable slwi_cuda_driver = {
     .synchronize = slwi_cuda_synchronize,
     .wait_idle = slwi_cuda_wait_idle,
     .native_context = slwi_cuda_native_context,
+    .native_function = slwi_cuda_native_function,
 };

@@ -120,6 +120,7 @@ void slwi_cuda_unload(void *state, void *module, int forked);
 slw_code slwi_cuda_global(void *state, void *module, const char *name, slw_device_address *address,
                           uint64_t *size_bytes, slw_error *err);
 void *slwi_cuda_native_module(void *module);
+void *slwi_cuda_native_function(void *function);
 slw_code slwi_cuda_find(void *state, void *module, const slw_kernel_contract *kernel, void **function,
                         slw_function_attributes *out, slw_error *err);
 slw_code slwi_cuda_prepare(void *state, void *function, const slw_kernel_contract *kernel,

@@ -214,6 +214,10 @@ slw_code slwi_cuda_global(void *state, void *module, const char *name, slw_devic
     return SLW_OK;
 }
 
+void *slwi_cuda_native_function(void *function) {
+    return ((slwi_cuda_function *)function)->native;
+}
+
 void *slwi_cuda_native_module(void *module) {
     return ((slwi_cuda_module *)module)->native;
 }

@@ -25,4 +25,5 @@ const slw_driver_vtable slwi_hip_driver = {
     .stream_destroy = slwi_hip_stream_destroy,
     .synchronize = slwi_hip_synchronize,
     .wait_idle = slwi_hip_wait_idle,
+    .native_function = slwi_hip_function_handle,
 };

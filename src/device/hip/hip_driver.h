@@ -121,6 +121,7 @@ void slwi_hip_unload(void *state, void *module, int forked);
 slw_code slwi_hip_global(void *state, void *module, const char *name, slw_device_address *address, uint64_t *size_bytes,
                          slw_error *err);
 void *slwi_hip_module_handle(void *module);
+void *slwi_hip_function_handle(void *function);
 slw_code slwi_hip_find(void *state, void *module, const slw_kernel_contract *kernel, void **function,
                        slw_function_attributes *out, slw_error *err);
 slw_code slwi_hip_prepare(void *state, void *function, const slw_kernel_contract *kernel, const slw_launch_shape *shape,

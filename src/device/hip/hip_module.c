@@ -144,6 +144,10 @@ slw_code slwi_hip_global(void *state, void *module, const char *name, slw_device
     return SLW_OK;
 }
 
+void *slwi_hip_function_handle(void *function) {
+    return ((slwi_hip_function *)function)->native;
+}
+
 void *slwi_hip_module_handle(void *module) {
     return ((slwi_hip_module *)module)->native;
 }

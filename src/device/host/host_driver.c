@@ -178,4 +178,5 @@ const slw_driver_vtable slwi_host_driver = {
     .stream_destroy = host_stream_destroy,
     .synchronize = host_synchronize,
     .wait_idle = host_wait_idle,
+    .native_function = slwi_host_native_function,
 };

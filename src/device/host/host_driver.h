@@ -64,6 +64,7 @@ slw_code slwi_host_find(void *state, void *module, const slw_kernel_contract *ke
 slw_code slwi_host_global(void *state, void *module, const char *name, slw_device_address *address,
                           uint64_t *size_bytes, slw_error *err);
 void *slwi_host_native(void *module);
+void *slwi_host_native_function(void *function); /* the address of the kernel */
 
 /* ---- Launches ------------------------------------------------------------------------------------------------ */
 

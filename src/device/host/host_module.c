@@ -114,6 +114,12 @@ slw_code slwi_host_global(void *state, void *module, const char *name, slw_devic
     return SLW_OK;
 }
 
+void *slwi_host_native_function(void *function) {
+    void *address = NULL;
+    memcpy(&address, &((slwi_host_function *)function)->entry, sizeof address); /* C has no cast from one to the other */
+    return address;
+}
+
 void *slwi_host_native(void *module) {
     return ((host_module *)module)->image.library;
 }

@@ -46,5 +46,6 @@ slw_code slwi_module_launch(slwi_module *module, void *function, const slw_drive
 slw_code slwi_module_global(slwi_module *module, const char *name, slw_device_address *address, uint64_t *size_bytes,
                             slw_error *err);
 void *slwi_module_native(const slwi_module *module);
+void *slwi_module_native_function(const slwi_module *module, void *function);
 
 #endif
