@@ -27,6 +27,10 @@ static slw_code open_any_store(findings *f) {
 }
 
 static slw_code examine(const cli_options *options, findings *f, slw_error *err) {
+    char asked[16];
+    cli_device_kind(options, asked);
+    if (options->driver_library != NULL && strcmp(asked, "host") == 0)
+        return cli_usage(err, "BAD_OPTION", "the host has no driver library");
     if (cli_find_places(options, &f->places, err) != 0) return err->code;
     if (options->probe && (options->read_only || f->places.cache == NULL))
         return cli_usage(err, "READ_ONLY", "--probe writes into the cache");
@@ -45,13 +49,30 @@ static const char *presence(slw_presence p) {
     return p == SLW_PRESENCE_YES ? "yes" : p == SLW_PRESENCE_MAYBE ? "maybe" : "no";
 }
 
-static void put_drivers(cli_json *json) {
+/* --driver-library is of the kind that --device says; without it, whichever vendor's it proves to be. */
+static int named_for(const cli_options *options, const char *kind) {
+    char asked[16];
+    cli_device_kind(options, asked);
+    if (options->driver_library == NULL || strcmp(kind, "host") == 0) return 0;
+    return asked[0] == '\0' || strcmp(asked, kind) == 0;
+}
+
+/* By index from 0; 0 past the end. */
+static int examine_driver(const cli_options *options, size_t i, slw_driver_status *status) {
+    static const char *const kinds[] = {"host", "cuda", "hip"};
+    if (i < sizeof kinds / sizeof *kinds && named_for(options, kinds[i]))
+        return slw_driver_examine_library(kinds[i], options->driver_library, status);
+    return slw_driver_examine(i, status);
+}
+
+static void put_drivers(cli_json *json, const cli_options *options) {
     put_array(json, "drivers");
     slw_driver_status status = SLW_DRIVER_STATUS_INIT;
-    for (size_t i = 0; slw_driver_examine(i, &status); i++) {
+    for (size_t i = 0; examine_driver(options, i, &status); i++) {
         put_object(json, NULL);
         put_text(json, "name", status.kind);
         put_text(json, "status", presence(status.presence));
+        put_text(json, "code", status.code != SLW_OK ? slw_code_name(status.code) : NULL);
         put_text(json, "path", status.path[0] != '\0' ? status.path : NULL);
         put_text(json, "why", status.why[0] != '\0' ? status.why : NULL);
         put_end(json, '}');
@@ -165,10 +186,12 @@ static void print_disassemblers(void) {
     }
 }
 
-static int print_text(const findings *f) {
+static int print_text(const findings *f, const cli_options *options) {
     slw_driver_status status = SLW_DRIVER_STATUS_INIT;
-    for (size_t i = 0; slw_driver_examine(i, &status); i++)
+    for (size_t i = 0; examine_driver(options, i, &status); i++) {
         printf("driver %-5s %-6s %s\n", status.kind, presence(status.presence), status.why);
+        if (status.path[0] != '\0') printf("  %s\n", status.path);
+    }
     printf("cache  %s%s%s\n",
            f->places.cache ? f->places.cache : "none: ", f->places.cache ? "" : f->places.why_no_cache,
            f->store_code != SLW_OK                       ? "  not usable"
@@ -201,9 +224,9 @@ int verb_doctor(const cli_options *options, slw_error *err) {
     if (examine(options, &f, err) != SLW_OK) {
         status = cli_fail(options, err);
     } else if (!options->json) {
-        status = print_text(&f);
+        status = print_text(&f, options);
     } else if ((status = put_open(&json)) == 0) {
-        put_drivers(&json);
+        put_drivers(&json, options);
         put_cache(&json, &f);
         put_text(&json, "private", f.places.private_root);
         put_text(&json, "memo", f.places.memo);

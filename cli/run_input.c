@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is not there or cannot be read is the fault of what was asked for, as with a source: no storage of ours failed. */
+/* What is not there or cannot be read is the fault of what was asked for, as with a source; no storage of ours
+   failed. */
 static slw_code read_whole(const char *path, size_t limit_bytes, char **out, size_t *size, slw_error *err) {
     const slw_code code = cli_read_file(path, limit_bytes, out, size, err);
     if (code != SLW_E_STORAGE) return code;

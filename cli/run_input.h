@@ -10,13 +10,13 @@ typedef struct run_input {
     char *binary, *metadata_text;
     size_t binary_size, metadata_size;
     slw_file_format format; /* UNKNOWN: reading it as a contract says why */
-    /* For a file of several images, among which the device's target chooses, the kind of that device: it is opened before
-       the file is read as a contract. NULL: one image, whose contract says the kind. */
+    /* For a file of several images, among which the device's target chooses, the kind of that device: it is opened
+       before the file is read as a contract. NULL: one image, whose contract says the kind. */
     const char *chooser;
 } run_input;
 
-/* FILE read. INVALID_SOURCE for what is not there or is no entry; UNSUPPORTED for a source of a language that this version
-   does not compile. */
+/* FILE read. INVALID_SOURCE for what is not there or is no entry; UNSUPPORTED for a source of a language that this
+   version does not compile. */
 slw_code run_input_open(const char *file, run_input *out, slw_error *err);
 void run_input_free(run_input *input);
 

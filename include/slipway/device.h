@@ -130,6 +130,9 @@ typedef struct slw_driver_status {
     { sizeof(slw_driver_status), SLW_PRESENCE_NO, 0, "", "", "" }
 /* kinds by index from 0: host, cuda, hip; returns 0 past the end. */
 SLW_API int slw_driver_examine(size_t index, slw_driver_status *out);
+/* The same for a kind by its name, with that library in place of the system's (NULL: the system's; of host it is looked
+   away from). Returns 0, with *out untouched, for a kind that there is not. */
+SLW_API int slw_driver_examine_library(const char *kind, const char *library, slw_driver_status *out);
 
 SLW_END_DECLS
 #endif

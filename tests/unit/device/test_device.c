@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "double_loader.h"
 #include "device_image.h"
 #include "fault_alloc.h"
 #include "modules.h"
@@ -96,6 +97,41 @@ START_TEST(examine_names_three_kinds) {
     ck_assert_int_eq(slw_driver_examine(0, NULL), 0);
     status.size--;
     ck_assert_int_eq(slw_driver_examine(0, &status), 0);
+}
+END_TEST
+
+/* The library that is named is the one that is told of, for its own kind; what is no such library is none. */
+START_TEST(examine_takes_a_library) {
+    static const char *const kinds[] = {"cuda", "hip"};
+    const char *const absent = "/nonexistent/libdriver.so";
+    slw_driver_status status = SLW_DRIVER_STATUS_INIT;
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(slw_driver_examine_library(kinds[i], absent, &status), 1);
+        ck_assert_str_eq(status.kind, kinds[i]);
+        ck_assert_int_eq(status.presence, SLW_PRESENCE_NO);
+        ck_assert_int_eq(status.code, SLW_E_UNAVAILABLE);
+        ck_assert_msg(strstr(status.why, absent) != NULL, "%s", status.why);
+        slw_driver_status plain = SLW_DRIVER_STATUS_INIT, none = SLW_DRIVER_STATUS_INIT;
+        ck_assert_int_eq(slw_driver_examine(i + 1, &plain), 1);
+        ck_assert_int_eq(slw_driver_examine_library(kinds[i], NULL, &none), 1);
+        ck_assert_int_eq(none.code, plain.code);
+        ck_assert_str_eq(none.path, plain.path);
+        const char *const path = slt_double_path(kinds[i]);
+        if (path == NULL) continue;
+        ck_assert_int_eq(slw_driver_examine_library(kinds[i], path, &status), 1);
+        ck_assert_msg(status.presence == SLW_PRESENCE_MAYBE, "%s", status.why);
+        ck_assert_int_eq(status.code, SLW_OK);
+        ck_assert_msg(strstr(status.path, ".so") != NULL, "%s", status.path);
+        /* The other vendor's is not this one's. */
+        ck_assert_int_eq(slw_driver_examine_library(kinds[1 - i], path, &status), 1);
+        ck_assert_int_eq(status.presence, SLW_PRESENCE_NO);
+        ck_assert_int_eq(status.code, SLW_E_UNAVAILABLE);
+    }
+    ck_assert_int_eq(slw_driver_examine_library("host", NULL, &status), 1);
+    ck_assert_int_eq(status.presence, SLW_PRESENCE_YES);
+    ck_assert_int_eq(slw_driver_examine_library("metal", NULL, &status), 0);
+    ck_assert_int_eq(slw_driver_examine_library(NULL, NULL, &status), 0);
+    ck_assert_str_eq(status.kind, "host");
 }
 END_TEST
 
@@ -323,6 +359,7 @@ int main(void) {
     tcase_add_test(tcase, open_refuses_what_is_wrong);
     tcase_add_test(tcase, open_refuses_a_driver_with_a_hole);
     tcase_add_test(tcase, examine_names_three_kinds);
+    tcase_add_test(tcase, examine_takes_a_library);
     tcase_add_test(tcase, wrong_objects_are_usage);
     tcase_add_test(tcase, sticky_error_at_launch_loses_the_device);
     tcase_add_test(tcase, sticky_error_at_load_is_not_remembered);
