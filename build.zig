@@ -45,6 +45,7 @@ const doubles = [_]Double{
 };
 const cli_files = @import("cli/files.zig").files;
 const fuzz = @import("fuzz/files.zig");
+const gpu_files = @import("tests/gpu/files.zig").files;
 const bench_programs = @import("bench/files.zig").programs;
 const examples = [_][]const u8{ "embed", "table_of_kernels" };
 
@@ -112,6 +113,7 @@ pub fn build(b: *std.Build) void {
         .hostile = b.step("hostile", "each reader's seconds for 32 and 64 MiB of hostile file (with -Doptimize=ReleaseFast)"),
         .coverage = b.step("coverage", "lines of the readers that the corpus reaches (clang)"),
         .ptx_diff = b.step("ptx-diff", "the PTX scanner against ptxas, where there is one"),
+        .gpu_check = b.step("gpu-check", "the checks of a real GPU, for any x86-64 Linux, into zig-out/gpu (tests/gpu)"),
         .doubles = b.step("doubles", "the doubles of libcuda and libamdhip64, into zig-out/doubles"),
         .bench = b.step("bench", "benchmarks: ratios to a floor measured in the same run"),
         .demo = b.step("demo", "six kernels cold, then hot, on the host driver"),
@@ -138,6 +140,7 @@ pub fn build(b: *std.Build) void {
     steps.run_tests.dependOn(steps.compile_fail);
     addReplay(s, steps.replay);
     steps.run_tests.dependOn(steps.replay);
+    addGpuCheck(s, steps.gpu_check, steps.run_tests);
     addFuzz(s, steps.fuzz_build, clang);
     addFuzzAfl(s, steps.fuzz_afl_build, steps.fuzz_afl);
     addMutate(s, steps.mutate, clang);
@@ -169,24 +172,27 @@ fn isHashing(file: []const u8) bool {
     return std.mem.eql(u8, file, "sha256_x86.c") or std.mem.eql(u8, file, "sha256_arm.c");
 }
 
-fn roomObjects(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.builtin.OptimizeMode) *std.Build.Module {
+/// `headers`: of libsodium and json-c, for a target that is not this machine.
+fn roomObjects(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.builtin.OptimizeMode, headers: ?std.Build.LazyPath) *std.Build.Module {
     const all = b.createModule(.{ .target = target, .optimize = optimize, .link_libc = true, .sanitize_c = .trap, .pic = true });
     for (rooms) |r| {
         if (r.files.len == 0) continue;
-        all.addObject(b.addObject(.{ .name = r.name, .root_module = roomModule(b, r, target, optimize) }));
+        const m = roomModule(b, r, target, optimize);
+        if (headers) |folder| m.addIncludePath(folder);
+        all.addObject(b.addObject(.{ .name = r.name, .root_module = m }));
     }
     return all;
 }
 
 fn staticLibrary(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.builtin.OptimizeMode) *std.Build.Step.Compile {
-    const lib = b.addLibrary(.{ .name = "slipway", .linkage = .static, .root_module = roomObjects(b, target, optimize) });
+    const lib = b.addLibrary(.{ .name = "slipway", .linkage = .static, .root_module = roomObjects(b, target, optimize, null) });
     lib.bundle_ubsan_rt = false;
     lib.bundle_compiler_rt = false;
     return lib;
 }
 
 fn sharedLibrary(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.builtin.OptimizeMode) *std.Build.Step.Compile {
-    const m = roomObjects(b, target, optimize);
+    const m = roomObjects(b, target, optimize, null);
     linkLibraries(m);
     return b.addLibrary(.{ .name = "slipway", .linkage = .dynamic, .root_module = m, .version = .{ .major = 0, .minor = 1, .patch = 0 } });
 }
@@ -375,7 +381,7 @@ fn addCoverage(s: Build, step: *std.Build.Step, clang: []const u8) void {
 /// Our PTX scanner against ptxas, where there is one: tests/ptx_diff.
 fn addPtxDiff(s: Build, step: *std.Build.Step) void {
     const run = script(s, "tests/ptx_diff/run.sh");
-    run.addArtifactArg(toolProgram(s, "ptx_diff", "tests/ptx_diff/ptx_diff.c"));
+    run.addArtifactArg(toolProgram(s, "ptx_diff", "tests/ptx_diff", &.{"ptx_diff.c"}));
     addRest(s.b, run);
     step.dependOn(&run.step);
 }
@@ -383,7 +389,7 @@ fn addPtxDiff(s: Build, step: *std.Build.Step) void {
 /// Seconds of each reader for files of 32 and 64 MiB made to hurt it.
 fn addHostile(s: Build, step: *std.Build.Step) void {
     const b = s.b;
-    const run = b.addRunArtifact(toolProgram(s, "hostile", "fuzz/hostile.c"));
+    const run = b.addRunArtifact(toolProgram(s, "hostile", "fuzz/hostile", fuzz.hostile));
     addRest(b, run);
     run.setCwd(b.path("."));
     run.stdio = .inherit;
@@ -398,14 +404,51 @@ fn addRest(b: *std.Build, run: *std.Build.Step.Run) void {
     } else if (b.args) |arguments| run.addArgs(arguments);
 }
 
-/// A program of one file that looks into every room.
-fn toolProgram(s: Build, name: []const u8, path: []const u8) *std.Build.Step.Compile {
+/// A program that looks into every room.
+fn toolProgram(s: Build, name: []const u8, folder: []const u8, files: []const []const u8) *std.Build.Step.Compile {
     const m = s.b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .trap });
     testIncludes(s.b, m);
-    m.addCSourceFile(.{ .file = s.b.path(path), .flags = &test_flags });
+    m.addCSourceFiles(.{ .root = s.b.path(folder), .files = files, .flags = &test_flags });
     m.linkLibrary(s.library);
     linkLibraries(m);
     return s.b.addExecutable(.{ .name = name, .root_module = m });
+}
+
+fn gpuProgram(b: *std.Build, m: *std.Build.Module) *std.Build.Step.Compile {
+    m.addIncludePath(b.path("include"));
+    m.addCSourceFiles(.{ .root = b.path("tests/gpu"), .files = gpu_files, .flags = &test_flags });
+    return b.addExecutable(.{ .name = "gpu_check", .root_module = m });
+}
+
+/// tests/gpu: a program to carry to a machine with a GPU, which needs a C library and a driver there and nothing else. The
+/// suite runs it over the double, and where there is a GPU over that.
+fn addGpuCheck(s: Build, step: *std.Build.Step, run_tests: *std.Build.Step) void {
+    const b = s.b;
+    const anywhere = b.resolveTargetQuery(.{ .cpu_arch = .x86_64, .cpu_model = .baseline, .os_tag = .linux, .abi = .gnu, .glibc_version = .{ .major = 2, .minor = 31, .patch = 0 } });
+    const portable = roomObjects(b, anywhere, .ReleaseFast, systemHeaders(b));
+    for ([_][]const u8{ "libsodium.a", "libjson-c.a" }) |archive|
+        portable.addObjectFile(.{ .cwd_relative = b.fmt("/usr/lib/x86_64-linux-gnu/{s}", .{archive}) });
+    step.dependOn(&b.addInstallArtifact(gpuProgram(b, portable), .{ .dest_dir = .{ .override = .{ .custom = "gpu" } } }).step);
+
+    const m = b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .trap });
+    m.linkLibrary(s.library);
+    linkLibraries(m);
+    const program = gpuProgram(b, m);
+    const on_device = script(s, "tests/gpu/run.sh");
+    on_device.addArg("--program");
+    on_device.addArtifactArg(program);
+    on_device.addArg("--json");
+    _ = on_device.addOutputFileArg("gpu.json");
+    run_tests.dependOn(&on_device.step);
+    if (s.doubles[0]) |double| {
+        const run = b.addRunArtifact(program);
+        run.addArgs(&.{ "--quick", "--driver-library" });
+        run.addFileArg(double);
+        run.setCwd(b.path("."));
+        run.stdio = .inherit;
+        run.has_side_effects = true;
+        run_tests.dependOn(&run.step);
+    }
 }
 
 fn addHouse(s: Build, step: *std.Build.Step) void {
@@ -557,16 +600,22 @@ fn addExamples(s: Build, build_step: *std.Build.Step, run_step: *std.Build.Step)
     }
 }
 
-/// Objects only: a cross build of the whole needs libsodium and json-c for that machine. Their headers suffice for this.
-fn addCheck(s: Build, step: *std.Build.Step, build_tests: *std.Build.Step) void {
-    const b = s.b;
-    step.dependOn(b.getInstallStep());
-    step.dependOn(build_tests);
+/// libsodium's and json-c's, without the rest of the machine's.
+fn systemHeaders(b: *std.Build) std.Build.LazyPath {
     const headers = b.addWriteFiles();
     const system = std.Build.LazyPath{ .cwd_relative = "/usr/include" };
     _ = headers.addCopyDirectory(system.path(b, "sodium"), "sodium", .{});
     _ = headers.addCopyFile(system.path(b, "sodium.h"), "sodium.h");
     _ = headers.addCopyDirectory(system.path(b, "json-c"), "json-c", .{});
+    return headers.getDirectory();
+}
+
+/// Objects only: a cross build of the whole needs libsodium and json-c for that machine. Their headers suffice for this.
+fn addCheck(s: Build, step: *std.Build.Step, build_tests: *std.Build.Step) void {
+    const b = s.b;
+    step.dependOn(b.getInstallStep());
+    step.dependOn(build_tests);
+    const headers = systemHeaders(b);
     const targets = [_]std.Target.Query{
         .{ .cpu_arch = .aarch64, .os_tag = .linux, .abi = .gnu },
         .{ .cpu_arch = .x86_64, .os_tag = .linux, .abi = .musl },
@@ -578,7 +627,7 @@ fn addCheck(s: Build, step: *std.Build.Step, build_tests: *std.Build.Step) void 
         for (rooms) |r| {
             if (r.files.len == 0) continue;
             const m = roomModule(b, r, target, s.optimize);
-            m.addIncludePath(headers.getDirectory());
+            m.addIncludePath(headers);
             step.dependOn(&b.addObject(.{ .name = r.name, .root_module = m }).step);
         }
     }

@@ -21,3 +21,8 @@ pub const fixtures: []const Seeds = &.{
     .{ .target = "fuzz_amdgcn", .folders = &.{"tests/fixtures/hsaco"} },
     .{ .target = "fuzz_bundle", .folders = &.{"tests/fixtures/hsaco"} },
 };
+
+/// What makes hostile files, in fuzz/hostile.
+pub const hostile: []const []const u8 = &.{
+    "hostile.c", "blob.c", "hostile_text.c", "hostile_cubin.c", "hostile_elf.c", "hostile_container.c",
+};
