@@ -28,7 +28,8 @@ typedef enum double_setting {
     DOUBLE_CAPTURES_BROKEN, /* calls that would have ended the capture of DOUBLE_CAPTURE */
     DOUBLE_INITIALIZED,
     DOUBLE_LIVE_MODULES,
-    DOUBLE_LIVE_MEMORY, /* allocations */
+    DOUBLE_LIVE_MEMORY,     /* allocations */
+    DOUBLE_DELAYED_AT_ONCE, /* the most calls that waited out their delay at one time */
     DOUBLE_SETTINGS
 } double_setting;
 

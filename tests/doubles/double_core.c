@@ -129,9 +129,20 @@ static int injected(unsigned call) {
     return r->code;
 }
 
+static atomic_int delayed, most_delayed;
+
+static void wait_out(unsigned microseconds) {
+    const int now = atomic_fetch_add(&delayed, 1) + 1;
+    int most = atomic_load(&most_delayed);
+    while (now > most && !atomic_compare_exchange_weak(&most_delayed, &most, now)) {
+    }
+    usleep(microseconds);
+    atomic_fetch_sub(&delayed, 1);
+}
+
 int double_begin(unsigned call) {
     const unsigned delay = atomic_load_explicit(&rules[call].delay_us, memory_order_relaxed);
-    if (delay != 0) usleep(delay);
+    if (delay != 0) wait_out(delay);
     pthread_mutex_lock(&lock);
     double_thread *const thread = double_self();
     thread->injected = DOUBLE_GO;
@@ -176,6 +187,7 @@ static void control_reset(void) {
         counts[i] = 0;
     }
     injected_count = log_used = violation_count = hidden_count = 0;
+    atomic_store(&most_delayed, 0);
     owner = 0;
     epoch++;
     pthread_mutex_unlock(&lock);
@@ -190,6 +202,7 @@ static void control_set(double_setting setting, long value) {
 }
 
 static long control_get(double_setting setting) {
+    if (setting == DOUBLE_DELAYED_AT_ONCE) return atomic_load(&most_delayed);
     pthread_mutex_lock(&lock);
     const long value = double_hooks_of.get(setting);
     pthread_mutex_unlock(&lock);

@@ -251,7 +251,6 @@ static int create(dcu_context **out, unsigned flags, int device) {
         context->object.alive = 0;
         return code;
     }
-    double_self()->pushes--; /* creating is not pushing */
     *out = context;
     return DCU_OK;
 }
@@ -267,7 +266,10 @@ static int destroy(dcu_context *context) {
     dcu_context_empty(context);
     context->object.alive = 0;
     double_thread *const thread = double_self();
-    if (dcu_top() == context) thread->depth--;
+    if (dcu_top() == context) {
+        thread->depth--;
+        thread->pushes--;
+    }
     return DCU_OK;
 }
 DOUBLE_API int cuCtxDestroy_v2(dcu_context *context) {
