@@ -225,7 +225,6 @@ static slw_code hydrate_binary(run *r, slw_hydrated **out, slw_error *err) {
     const run_input *input = &r->input;
     slw_hydrate_options options = SLW_HYDRATE_OPTIONS_INIT;
     options.metrics = r->metrics;
-    if (input->format == SLW_FORMAT_PTX) options.backend = "cuda";
     if (input->chooser != NULL) options.target = r->info.target;
     options.metadata = (slw_bytes){input->metadata_text, input->metadata_size};
     const slw_bytes binary = {input->binary, input->binary_size};

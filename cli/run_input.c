@@ -17,19 +17,37 @@ static slw_code read_whole(const char *path, size_t limit_bytes, char **out, siz
     return err->code;
 }
 
-static slw_code inspect(run_input *input) {
+/* What was found wrong with the image, said as our own. */
+static slw_code pass_on(const slw_error *found, slw_error *err) {
+    char *const diagnostics = err->diagnostics;
+    const size_t capacity = err->diagnostics_capacity;
+    *err = *found;
+    err->diagnostics = diagnostics;
+    err->diagnostics_capacity = capacity;
+    err->diagnostics_size = 0;
+    return err->code;
+}
+
+/* PTX by its name that does not begin as PTX is recognised by no reader later, so what is wrong with it is told here. */
+static slw_code inspect(run_input *input, slw_error *err) {
     slw_error ignored = SLW_ERROR_INIT;
     slw_inspect_options how = SLW_INSPECT_OPTIONS_INIT;
     slw_inspection *inspection = NULL;
     how.name = input->path;
     const slw_bytes bytes = {input->binary, input->binary_size};
-    const slw_code code = slw_inspect(&how, bytes, &inspection, &ignored);
-    if (code != SLW_OK) return code;
+    slw_code code = slw_inspect(&how, bytes, &inspection, &ignored);
+    if (code == SLW_E_NO_MEMORY) return pass_on(&ignored, err);
+    if (code != SLW_OK) return SLW_OK;
     input->format = slw_inspection_format(inspection);
     if (input->format == SLW_FORMAT_FATBIN) input->chooser = "cuda";
     if (input->format == SLW_FORMAT_BUNDLE) input->chooser = "hip";
+    slw_image image = SLW_IMAGE_INIT;
+    if (input->format == SLW_FORMAT_PTX && slw_inspection_image(inspection, 0, &image) && image.error != NULL) {
+        code = pass_on(image.error, err);
+        if (err->path[0] == '\0') snprintf(err->path, sizeof err->path, "%s", input->path);
+    }
     slw_inspection_discard(&inspection);
-    return SLW_OK;
+    return code;
 }
 
 /* A source by its name: told apart from a binary that nobody knows. */
@@ -66,12 +84,8 @@ slw_code run_input_open(const char *file, run_input *out, slw_error *err) {
         snprintf(err->message, sizeof err->message, "the binary is an empty file");
     }
     if (code != SLW_OK) return code;
-    code = inspect(out);
-    if (code == SLW_E_NO_MEMORY) {
-        err->code = code;
-        snprintf(err->message, sizeof err->message, "no memory to look into %s", file);
-        return code;
-    }
+    code = inspect(out, err);
+    if (code != SLW_OK) return code;
     return out->format == SLW_FORMAT_UNKNOWN ? check_language(out->path, err) : SLW_OK;
 }
 

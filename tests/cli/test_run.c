@@ -370,10 +370,27 @@ START_TEST(private_for_a_reason) {
 }
 END_TEST
 
-START_TEST(other_drivers_are_unsupported) {
-    command_result r = command_run(scratch, "run %s/saxpy.c --device cuda:0 %s " SAXPY, sources, places);
-    ck_assert_int_eq(r.status, 3);
-    ck_assert_str_eq(command_text(r.json, "error.code"), "UNSUPPORTED");
+/* A C source runs on the host; a driver that is named and not there is told with the places that were tried. */
+START_TEST(other_drivers_say_why) {
+    static const char *const kinds[] = {"cuda", "hip"};
+    for (int i = 0; i < 2; i++) {
+        command_result r =
+            command_run(scratch, "run %s/saxpy.c --device %s:0 --driver-library /nonexistent/libdriver.so %s " SAXPY,
+                        sources, kinds[i], places);
+        ck_assert_int_eq(r.status, 3);
+        ck_assert_str_eq(command_text(r.json, "error.code"), "UNAVAILABLE");
+        ck_assert_ptr_nonnull(strstr(command_text(r.json, "error.tried.0"), "/nonexistent/libdriver.so"));
+        command_free(&r);
+        r = command_run(scratch, "run %s/saxpy.c --device %s:0 %s " SAXPY, sources, kinds[i], places);
+        const char *const code = r.status == 3 ? command_text(r.json, "error.code") : "";
+        /* Where there is such a device: it runs no code of this processor. */
+        ck_assert_msg(r.status == 1 || strcmp(code, "UNAVAILABLE") == 0 || strcmp(code, "STUB") == 0 ||
+                          strcmp(code, "NO_DEVICE") == 0,
+                      "%s", r.out);
+        command_free(&r);
+    }
+    command_result r = command_run(scratch, "run %s/saxpy.c --driver-library x %s " SAXPY, sources, places);
+    ck_assert_int_eq(r.status, 2);
     command_free(&r);
     r = command_run(scratch, "ls --verify memo %s", places);
     ck_assert_int_eq(r.status, 3);
@@ -400,7 +417,7 @@ int main(int argc, char **argv) {
     tcase_add_test(tc, expect_files_binary);
     tcase_add_test(tc, results_come_back_as_they_are);
     tcase_add_test(tc, private_for_a_reason);
-    tcase_add_test(tc, other_drivers_are_unsupported);
+    tcase_add_test(tc, other_drivers_say_why);
     suite_add_tcase(suite, tc);
     const int status = slt_run(suite, NULL);
     char command[400];
