@@ -66,9 +66,12 @@ const library_flags = [_][]const u8{
     "-Wvla",               "-Wcast-qual",           "-Wnull-dereference",
 };
 const hashing_flags = library_flags ++ [_][]const u8{"-O2"};
+/// What a vendor's library gives may be anybody's function (a tool's between us), of a type in other words than ours.
+const device_flags = library_flags ++ [_][]const u8{"-fno-sanitize=function"};
 /// Check's macros use GNU extensions, so tests go without -Wpedantic.
 const test_flags = [_][]const u8{ "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wshadow" };
-const double_flags = test_flags ++ [_][]const u8{"-fvisibility=hidden"};
+/// Without the check of a callee's type, as the vendors' libraries are: each side declares them in words of its own.
+const double_flags = test_flags ++ [_][]const u8{ "-fvisibility=hidden", "-fno-sanitize=function" };
 /// Examples and the command are built as a careful user would, with the phase analysis on.
 const user_flags = [_][]const u8{
     "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow", "-Wconversion", "-DSLW_CHECK_PHASES", "-Wthread-safety",
@@ -113,6 +116,7 @@ pub fn build(b: *std.Build) void {
         .hostile = b.step("hostile", "each reader's seconds for 32 and 64 MiB of hostile file (with -Doptimize=ReleaseFast)"),
         .coverage = b.step("coverage", "lines of the readers that the corpus reaches (clang)"),
         .ptx_diff = b.step("ptx-diff", "the PTX scanner against ptxas, where there is one"),
+        .gpu = b.step("gpu", "the checks of tests/gpu over the double, and over the GPU where there is one"),
         .gpu_check = b.step("gpu-check", "the checks of a real GPU, for any x86-64 Linux, into zig-out/gpu (tests/gpu)"),
         .doubles = b.step("doubles", "the doubles of libcuda and libamdhip64, into zig-out/doubles"),
         .bench = b.step("bench", "benchmarks: ratios to a floor measured in the same run"),
@@ -140,7 +144,8 @@ pub fn build(b: *std.Build) void {
     steps.run_tests.dependOn(steps.compile_fail);
     addReplay(s, steps.replay);
     steps.run_tests.dependOn(steps.replay);
-    addGpuCheck(s, steps.gpu_check, steps.run_tests);
+    addGpuCheck(s, steps.gpu_check, steps.gpu);
+    steps.run_tests.dependOn(steps.gpu);
     addFuzz(s, steps.fuzz_build, clang);
     addFuzzAfl(s, steps.fuzz_afl_build, steps.fuzz_afl);
     addMutate(s, steps.mutate, clang);
@@ -163,8 +168,13 @@ fn roomModule(b: *std.Build, r: Room, target: std.Build.ResolvedTarget, optimize
     m.addIncludePath(b.path(b.fmt("src/{s}", .{r.name})));
     for (r.sees) |folder| m.addIncludePath(b.path(folder));
     for (r.files) |file|
-        m.addCSourceFile(.{ .file = b.path(b.fmt("src/{s}/{s}", .{ r.name, file })), .flags = if (isHashing(file)) &hashing_flags else &library_flags });
+        m.addCSourceFile(.{ .file = b.path(b.fmt("src/{s}/{s}", .{ r.name, file })), .flags = flagsOf(r, file) });
     return m;
+}
+
+fn flagsOf(r: Room, file: []const u8) []const []const u8 {
+    if (std.mem.eql(u8, r.name, "device")) return &device_flags;
+    return if (isHashing(file)) &hashing_flags else &library_flags;
 }
 
 /// Without optimisation the intrinsics cost twenty times as much, and every test hashes: these files are always optimised.
@@ -421,8 +431,8 @@ fn gpuProgram(b: *std.Build, m: *std.Build.Module) *std.Build.Step.Compile {
 }
 
 /// tests/gpu: a program to carry to a machine with a GPU, which needs a C library and a driver there and nothing else. The
-/// suite runs it over the double, and where there is a GPU over that.
-fn addGpuCheck(s: Build, step: *std.Build.Step, run_tests: *std.Build.Step) void {
+/// suite runs the same over the double, and where there is a GPU over that.
+fn addGpuCheck(s: Build, step: *std.Build.Step, run_step: *std.Build.Step) void {
     const b = s.b;
     const anywhere = b.resolveTargetQuery(.{ .cpu_arch = .x86_64, .cpu_model = .baseline, .os_tag = .linux, .abi = .gnu, .glibc_version = .{ .major = 2, .minor = 31, .patch = 0 } });
     const portable = roomObjects(b, anywhere, .ReleaseFast, systemHeaders(b));
@@ -439,7 +449,7 @@ fn addGpuCheck(s: Build, step: *std.Build.Step, run_tests: *std.Build.Step) void
     on_device.addArtifactArg(program);
     on_device.addArg("--json");
     _ = on_device.addOutputFileArg("gpu.json");
-    run_tests.dependOn(&on_device.step);
+    run_step.dependOn(&on_device.step);
     if (s.doubles[0]) |double| {
         const run = b.addRunArtifact(program);
         run.addArgs(&.{ "--quick", "--driver-library" });
@@ -447,7 +457,7 @@ fn addGpuCheck(s: Build, step: *std.Build.Step, run_tests: *std.Build.Step) void
         run.setCwd(b.path("."));
         run.stdio = .inherit;
         run.has_side_effects = true;
-        run_tests.dependOn(&run.step);
+        run_step.dependOn(&run.step);
     }
 }
 

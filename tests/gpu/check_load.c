@@ -380,7 +380,7 @@ void check_ptx_policy(gpu *g) {
     refuse_ptx(g, with(g, text, "ret;", "not_an_instruction;"), SLW_E_INVALID_PTX, NULL);
     gpu_require(strstr(g->jit_log, "not_an_instruction") != NULL, "the compiler's words are lost: \"%s\"", g->jit_log);
     gpu_figure_text("compiler_said", "%.200s", g->jit_log);
-    refuse_ptx(g, with(g, text, ".version 9.0", ".version 99.0"), SLW_E_TARGET_MISMATCH, NULL);
+    refuse_ptx(g, with(g, text, ".version 7.0", ".version 99.0"), SLW_E_TARGET_MISMATCH, NULL);
     gpu_figure_text("newer_ptx", "%s %s", g->err.reason != NULL ? g->err.reason : "", g->err.message);
     first = NULL;
     loaded = gpu_load(g, g->device, gpu_cubin(g, "check")); /* none of it was sticky */
