@@ -11,4 +11,5 @@ pub const tests: []const []const u8 = &.{
     "test_pitfall_36_fits",
     "test_preflight",
     "test_preflight_public",
+    "test_triton_launch",
 };
