@@ -35,6 +35,12 @@ void fuzz_heap_end(fuzz_heap *heap); /* requires that nothing is alive */
 /* A number that depends on the whole input: picks the allocation that fails, so that no byte of the format is spent on it. */
 uint64_t fuzz_pick(const uint8_t *data, size_t size, uint64_t below);
 
+/* Set by replay_main.c: every allocation of an input fails in turn (the first FUZZ_FAULTS_MAX of them), not one of them. */
+extern int fuzz_every_fault;
+#define FUZZ_FAULTS_MAX 48u
+/* The faults to try, of `calls` allocations: from *first, how many. */
+uint64_t fuzz_faults(const uint8_t *data, size_t size, uint64_t calls, uint64_t *first);
+
 /* Runs `once` without a fault, then with one allocation of those it made failing. `once` gives the code of the call under
    attack; with the fault it must be NO_MEMORY or what it was before (a failure that is only worse luck may be passed over). */
 typedef slw_code (*fuzz_once)(const slw_allocator *allocator, const uint8_t *data, size_t size);

@@ -131,10 +131,10 @@ static void ask_again(fuzz_reader read, const uint8_t *data, size_t size, const 
     fuzz_heap_end(&heap);
 }
 
-static void ask_without_memory(fuzz_reader read, const uint8_t *data, size_t size, slw_code expected, uint64_t calls) {
+static void ask_without_memory(fuzz_reader read, const uint8_t *data, size_t size, slw_code expected, uint64_t fault) {
     fuzz_heap heap;
     answer starved;
-    fuzz_heap_begin(&heap, 1 + fuzz_pick(data, size, calls));
+    fuzz_heap_begin(&heap, fault);
     ask(read, &heap.allocator, (slw_bytes){data, size}, &starved);
     FUZZ_REQUIRE(starved.code == expected || (starved.code == SLW_E_NO_MEMORY && heap.failed != 0));
     slwi_contract_free(&heap.allocator, &starved.contract);
@@ -153,6 +153,7 @@ slw_code fuzz_contract(fuzz_reader read, const uint8_t *data, size_t size) {
     ask_again(read, data, size, &first);
     slwi_contract_free(&heap.allocator, &first.contract);
     fuzz_heap_end(&heap);
-    if (calls != 0) ask_without_memory(read, data, size, first.code, calls);
+    uint64_t fault;
+    for (uint64_t n = fuzz_faults(data, size, calls, &fault); n > 0; n--) ask_without_memory(read, data, size, first.code, fault++);
     return first.code;
 }

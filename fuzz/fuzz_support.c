@@ -66,17 +66,29 @@ uint64_t fuzz_pick(const uint8_t *data, size_t size, uint64_t below) {
     return below == 0 ? 0 : (hash >> 17) % below;
 }
 
+int fuzz_every_fault;
+
+uint64_t fuzz_faults(const uint8_t *data, size_t size, uint64_t calls, uint64_t *first) {
+    *first = 1;
+    if (calls == 0) return 0;
+    if (fuzz_every_fault) return calls < FUZZ_FAULTS_MAX ? calls : FUZZ_FAULTS_MAX;
+    *first = 1 + fuzz_pick(data, size, calls);
+    return 1;
+}
+
 slw_code fuzz_with_fault(fuzz_once once, const uint8_t *data, size_t size) {
     fuzz_heap heap;
     fuzz_heap_begin(&heap, 0);
     const slw_code expected = once(&heap.allocator, data, size);
     fuzz_accepted += expected == SLW_OK;
     fuzz_heap_end(&heap);
-    if (heap.calls == 0) return expected;
-    fuzz_heap_begin(&heap, 1 + fuzz_pick(data, size, heap.calls));
-    const slw_code rc = once(&heap.allocator, data, size);
-    FUZZ_REQUIRE(rc == expected || (rc == SLW_E_NO_MEMORY && heap.failed != 0));
-    fuzz_heap_end(&heap);
+    uint64_t first;
+    for (uint64_t n = fuzz_faults(data, size, heap.calls, &first); n > 0; n--) {
+        fuzz_heap_begin(&heap, first++);
+        const slw_code rc = once(&heap.allocator, data, size);
+        FUZZ_REQUIRE(rc == expected || (rc == SLW_E_NO_MEMORY && heap.failed != 0));
+        fuzz_heap_end(&heap);
+    }
     return expected;
 }
 

@@ -165,6 +165,153 @@ def inspections():
         put("fuzz_inspect", data)
 
 
+# ---- amdgcn: a code object from nothing, and many that are wrong in one place ----
+
+def pack(value):
+    """MessagePack as LLVM writes it; a bytes value stands as it is, so that a wrong item can be put in."""
+    if isinstance(value, bytes):
+        return value
+    if value is None:
+        return b"\xc0"
+    if isinstance(value, bool):
+        return b"\xc3" if value else b"\xc2"
+    if isinstance(value, int):
+        if value < 0:
+            return struct.pack(">bi", -0x2E, value)
+        for limit, head in ((0x80, ">B"), (0x100, ">BB"), (0x10000, ">BH"), (1 << 32, ">BI"), (1 << 64, ">BQ")):
+            if value < limit:
+                kind = {">BB": 0xCC, ">BH": 0xCD, ">BI": 0xCE, ">BQ": 0xCF}.get(head)
+                return struct.pack(head, value) if kind is None else struct.pack(head, kind, value)
+    if isinstance(value, str):
+        raw = value.encode()
+        return (bytes([0xA0 | len(raw)]) if len(raw) < 32 else struct.pack(">BH", 0xDA, len(raw))) + raw
+    if isinstance(value, list):
+        head = bytes([0x90 | len(value)]) if len(value) < 16 else struct.pack(">BH", 0xDC, len(value))
+        return head + b"".join(map(pack, value))
+    head = bytes([0x80 | len(value)]) if len(value) < 16 else struct.pack(">BH", 0xDE, len(value))
+    return head + b"".join(pack(k) + pack(v) for k, v in value.items())
+
+
+def kernel_map(**changes):
+    argument = {".name": "p", ".offset": 0, ".size": 8, ".value_kind": "global_buffer"}
+    hidden = {".offset": 8, ".size": 8, ".value_kind": "hidden_hostcall_buffer"}
+    fields = {".args": [argument, hidden], ".agpr_count": 4, ".group_segment_fixed_size": 256, ".kernarg_segment_align": 8,
+              ".kernarg_segment_size": 16, ".max_flat_workgroup_size": 1024, ".name": "k", ".private_segment_fixed_size": 0,
+              ".reqd_workgroup_size": [64, 2, 1], ".sgpr_count": 300, ".symbol": "k.kd", ".vgpr_count": 8, ".wavefront_size": 64}
+    for key, value in changes.items():
+        key = "." + key
+        if value is Ellipsis:
+            del fields[key]
+        else:
+            fields[key] = value
+    return fields
+
+
+def hsaco(kernels=None, target="amdgcn-amd-amdhsa--gfx90a:sramecc+", flags=0xD3F, abi=3, root=None, note=None, owner=b"AMDGPU\0", notes=1,
+          note_type=32, note_in_section=False, symbols=(b"k.kd",), size=64, address=0x2000, type_=3, osabi=64, descriptor=(256, 0, 16),
+          entry=0x1000 - 0x2000, both_tables=False, tables=1, second_address=None, link=None, entsize=24, tail=b""):
+    if note is None:
+        if root is None:
+            root = {"amdhsa.kernels": [kernel_map()] if kernels is None else kernels, "amdhsa.printf": ["1:0:x"], "amdhsa.target": target,
+                    "amdhsa.version": [1, 2]}
+            if target is None:
+                del root["amdhsa.target"]
+        note = pack(root) + tail
+    one = struct.pack("<III", len(owner), len(note), note_type) + owner.ljust(-(-len(owner) // 4) * 4, b"\0") + note
+    one = one.ljust(-(-len(one) // 4) * 4, b"\0")
+    rodata = struct.pack("<IIIIq", *descriptor, 0, entry).ljust(64, b"\0")
+    strings = b"\0" + b"".join(s + b"\0" for s in symbols)
+
+    def table(at):
+        return bytes(24) + b"".join(struct.pack("<IBBHQQ", strings.index(b"\0" + s + b"\0") + 1, 0x11, 3, 2, at, size) for s in symbols)
+
+    parts = [(b".note", 7, 0, one * notes, 0, 0), (b".rodata", 1, 0x2000, rodata, 0, 0), (b".text", 1, 0x1000, b"\0\0\x81\xbf" * 4, 0, 0),
+             (b".dynstr", 3, 0, strings, 0, 0)]
+    parts += [(b".dynsym", 11, 0, table(address), 4 if link is None else link, entsize)] * tables
+    if both_tables:
+        parts.append((b".symtab", 2, 0, table(address if second_address is None else second_address), 4, 24))
+    names = b"\0" + b"".join(p[0] + b"\0" for p in parts) + b".shstrtab\0"
+    parts.append((b".shstrtab", 3, 0, names, 0, 0))
+    at, body, heads, places = 64 + 3 * 56, b"", [bytes(64)], {}
+    for name, kind, where, data, link_to, entry_size in parts:
+        body += b"\0" * (-(at + len(body)) % 8)
+        places.setdefault(name, (at + len(body), len(data)))
+        heads.append(struct.pack("<IIQQQQIIQQ", names.index(b"\0" + name + b"\0") + 1, kind, 2, where, at + len(body), len(data), link_to, 0, 8,
+                                 entry_size))
+        body += data
+    body += b"\0" * (-(at + len(body)) % 8)
+
+    def segment(kind, access, name, where):
+        offset, length = places[name]
+        return struct.pack("<IIQQQQQQ", kind, access, offset, where, where, length, length, 8)
+
+    segments = segment(1, 5, b".text", 0x1000) + segment(1, 4, b".rodata", 0x2000) + segment(0 if note_in_section else 4, 4, b".note", 0)
+    head = b"\x7fELF\x02\x01\x01" + bytes([osabi, abi]) + bytes(7) + struct.pack("<HHIQQQIHHHHHH", type_, 224, 1, 0, 64, at + len(body), flags, 64,
+                                                                              56, 3, 64, len(heads), len(heads) - 1)
+    return head + segments + body + b"".join(heads)
+
+
+def argument(**changes):
+    fields = {"name": "p", "offset": 0, "size": 8, "value_kind": "by_value"}
+    fields.update(changes)
+    return {"." + k: v for k, v in fields.items() if v is not Ellipsis}
+
+
+def amdgcn():
+    def args(*items, size=16):
+        return {"kernels": [kernel_map(args=list(items), kernarg_segment_size=size)], "descriptor": (256, 0, size)}
+
+    def kernel(**changes):
+        return {"kernels": [kernel_map(**changes)]}
+
+    variants = [
+        {}, {"note_in_section": True}, {"both_tables": True}, {"target": None}, {"target": None, "flags": 0xEE}, {"flags": 0xEE},
+        {"target": "amdgpu9.0a-amd-amdhsa-unknown-gfx90a:sramecc+"}, {"target": "gfx90a"}, {"target": "amdgcn-amd-amdhsa--what"},
+        {"target": "amdgcn-amd-amdhsa"}, {"target": "amdgcn-amd-amdhsa--"}, {"target": "amdgcn-amd-amdhsa-gfx90a:sramecc+"}, {"target": "a-b"},
+        {"target": "amdgcn-amd-amdhsa--" + "g" * 80}, {"target": "amdgcn-amd-amdhsa--gfx90a:sramecc-"}, {"target": "amdgcn-amd-amdhsa--gfx90a"},
+        {"target": "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack+"}, {"target": "amdgcn-amd-amdhsa--gfx906"}, {"flags": 0xA3F}, {"flags": 0x3F},
+        {"target": "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-", "flags": 0xE3F}, {"target": "amdgcn-amd-amdhsa--gfx1250", "flags": 0x249},
+        {"target": "amdgcn-amd-amdhsa--gfx11-generic", "flags": 0x01000054, "abi": 4}, {"abi": 2}, {"abi": 1}, {"abi": 0}, {"abi": 9}, {"osabi": 0},
+        {"type_": 1}, {"type_": 2}, {"notes": 2}, {"notes": 0}, {"note": b""}, {"owner": b"GNU\0"}, {"note_type": 10}, {"tail": b"\xc0"},
+        {"note": b"\xc1"}, {"note": b"\x90"}, {"note": b"\x80"}, {"note": b"\x81\xa1"}, {"note": b"\x91" * 20 + b"\xc0"}, {"note": b"\xdd\xff\xff\xff\xff"},
+        {"root": {"amdhsa.kernels": 1, "amdhsa.target": "x"}}, {"root": {"amdhsa.kernels": [], "amdhsa.target": "x"}},
+        {"root": {"amdhsa.target": 7, "amdhsa.kernels": [1]}}, {"root": {1: 2, "amdhsa.kernels": [kernel_map()]}}, {"kernels": [3]},
+        {"note": pack({"a": 1}) + b""}, {"note": b"\x82" + pack("a") + b"\x01" + pack("a") + b"\x02"}, {"note": b"\x82" + pack("b") + b"\x01" + pack("a") + b"\x02"},
+        {"note": b"\x83" + pack("b") + b"\x01" + pack("a") + b"\x02" + pack("b") + b"\x02"},
+        {"kernels": [kernel_map(), kernel_map()]}, {"kernels": [kernel_map(), kernel_map(name="a")]},
+        {"kernels": [kernel_map(name="b", symbol="b.kd"), kernel_map(name="a", symbol="k.kd")], "symbols": (b"k.kd", b"b.kd")},
+        *[kernel(**{key: Ellipsis}) for key in ("name", "symbol", "args", "kernarg_segment_size", "group_segment_fixed_size", "vgpr_count",
+                                                "private_segment_fixed_size", "reqd_workgroup_size")],
+        *[kernel(**{key: value}) for key in ("name", "vgpr_count", "reqd_workgroup_size", "args") for value in (1, "x", -1, None, 2.5 and b"\xcb" + bytes(8))],
+        kernel(vgpr_count=1 << 33), kernel(vgpr_count=b"\xd3" + b"\xff" * 8), kernel(vgpr_count=b"\xd0\x05"), kernel(vgpr_count=b"\xd1\0\x05"),
+        kernel(reqd_workgroup_size=[1, 2]), kernel(reqd_workgroup_size=[1, 2, "x"]), kernel(cluster_dims=[2, 1, 1]), kernel(name=""),
+        kernel(name="k\x01"), kernel(name=b"\xa2k\0"), kernel(symbol="other.kd"), kernel(kernarg_segment_size=40000), kernel(private_segment_fixed_size=8),
+        kernel(group_segment_fixed_size=0), kernel(uses_dynamic_stack=True, unknown=b"\xc7\x01\x01\x00", more=b"\xd4\x01\x00", bin=b"\xc4\x01\x00"),
+        kernel(unknown=b"\xca\0\0\0\0", floats=b"\xcb" + bytes(8), other=b"\xd9\x01x", long=b"\xdb\0\0\0\x01x", map32=b"\xdf\0\0\0\x01\xa1a\xc0"),
+        *[args(argument(**{key: Ellipsis})) for key in ("offset", "size", "value_kind", "name")],
+        *[args(argument(**{key: value})) for key in ("offset", "size", "value_kind", "name", "value_type") for value in (-1, "i32", None)],
+        *[args(argument(value_kind=kind)) for kind in ("dynamic_shared_pointer", "image", "sampler", "pipe", "queue", "hidden_heap_v1", "new_kind")],
+        *[args(argument(value_type=kind)) for kind in ("struct", "u8", "f16", "i64", "what")], args(argument(), argument(offset=4)), args(argument(offset=12)),
+        args(argument(size=0, offset=16)), args(3), args(argument(name="p\x02")), args(argument(name="")), args(argument(offset=1 << 32)),
+        args(*[argument(offset=i, size=1) for i in range(20)], size=20),
+        {"symbols": ()}, {"symbols": (b"k.kd", b"k.kd")}, {"symbols": (b"a", b"k.kd", b"z")}, {"size": 32}, {"address": 0x9000}, {"address": 0x2001}, {"address": 0},
+        {"entry": 0}, {"entry": -(1 << 60)}, {"descriptor": (0, 0, 16)}, {"descriptor": (256, 4, 16)}, {"descriptor": (256, 0, 8)}, {"tables": 0}, {"tables": 2},
+        {"tables": 0, "both_tables": True}, {"both_tables": True, "second_address": 0x2008}, {"link": 99}, {"link": 1}, {"entsize": 16},
+    ]
+    for variant in variants:
+        put("fuzz_amdgcn", hsaco(**variant))
+    whole = hsaco()
+    for cut in (63, 64, 100, 300, len(whole) - 1):
+        put("fuzz_amdgcn", whole[:cut])
+    # Numbers of the header, the segments and the section headers, one at a time.
+    table = struct.unpack_from("<Q", whole, 40)[0]
+    for at, size in [(4, 1), (5, 1), (6, 1), (16, 2), (18, 2), (32, 8), (40, 8), (52, 2), (54, 2), (56, 2), (58, 2), (60, 2), (62, 2), *[(64 + o, 8) for o in
+                     (0, 8, 16, 32, 40)], *[(64 + 112 + o, 8) for o in (8, 32)], *[(table + 64 * n + o, 8) for n in (1, 5) for o in (24, 32)],
+                     (table + 64 * 5 + 4, 4), (table + 64 * 5, 4), (table + 64 * 4 + 4, 4)]:
+        for value in (0, 1, (1 << 8 * size) - 1):
+            put("fuzz_amdgcn", whole[:at] + value.to_bytes(size, "little") + whole[at + size:])
+
+
 if __name__ == "__main__":
     os.umask(0o022)
     triton()
@@ -172,3 +319,4 @@ if __name__ == "__main__":
     fatbins()
     bundles()
     inspections()
+    amdgcn()

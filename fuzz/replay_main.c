@@ -66,6 +66,7 @@ static int run_path(const char *path) {
 
 int main(int argc, char **argv) {
     int ok = argc > 1;
+    fuzz_every_fault = 1;
     for (int i = 1; i < argc; i++) ok &= run_path(argv[i]);
     if (argc <= 1) (void)fprintf(stderr, "usage: %s FILE|FOLDER…\n", argv[0]);
     const int passed = ok && runs > 0;

@@ -90,12 +90,19 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* The best of three where it is short: the machine is shared, and caches and page tables are not. */
 static double took(reader read, const blob *file, slw_code *code, slw_error *err) {
     static const slw_error fresh = SLW_ERROR_INIT;
-    *err = fresh;
-    const double begin = now();
-    *code = read((slw_bytes){file->data, file->size}, err);
-    return now() - begin;
+    double best = 0;
+    for (int i = 0; i < 3; i++) {
+        *err = fresh;
+        const double begin = now();
+        *code = read((slw_bytes){file->data, file->size}, err);
+        const double seconds = now() - begin;
+        if (i == 0 || seconds < best) best = seconds;
+        if (seconds > 1) break;
+    }
+    return best;
 }
 
 static void run_file(const char *kind, const hostile_file *file, reader read, size_t size) {
@@ -114,7 +121,7 @@ static void run_file(const char *kind, const hostile_file *file, reader read, si
     const double ratio = seconds[0] > 0.005 ? seconds[1] / seconds[0] : 0;
     (void)printf("| %s | %s | %.0f, %.0f MiB | %s%s%s | %.3f | %.3f |", kind, file->name, bytes[0], bytes[1], slw_code_name(code),
                  err.reason != NULL ? " " : "", err.reason != NULL ? err.reason : "", seconds[0], seconds[1]);
-    if (ratio != 0) (void)printf(" %.1f |%s\n", ratio, ratio > 3.0 ? " SUPERLINEAR" : "");
+    if (ratio != 0) (void)printf(" %.1f |%s\n", ratio, ratio > 3.0 && seconds[1] > 0.2 ? " SUPERLINEAR" : "");
     else (void)printf(" – |\n");
     (void)fflush(stdout);
 }
