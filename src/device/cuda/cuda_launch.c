@@ -37,16 +37,27 @@ unsigned slwi_cuda_launch_attributes(const slw_kernel_contract *kernel, const ui
 
 /* ---- The launch -------------------------------------------------------------------------------------------------- */
 
+/* In what the driver counts: of a .blocksareclusters kernel that is clusters, whole ones of which were converted to the
+   blocks that were checked (pitfall 11). */
+static void grid_of(const slw_kernel_contract *kernel, const slw_driver_launch *launch, unsigned out[3]) {
+    for (unsigned i = 0; i < 3; i++) {
+        const uint32_t cluster = launch->cluster[i];
+        const int counts_clusters = kernel->grid_unit == SLW_GRID_CLUSTERS && cluster > 1u;
+        out[i] = counts_clusters ? launch->blocks[i] / cluster : launch->blocks[i];
+    }
+}
+
 static slwi_cu_result submit(const slwi_cuda_state *cuda, const slwi_cuda_function *function,
                              const slw_driver_launch *launch) {
     slwi_cu_launch_attribute attributes[SLWI_CUDA_LAUNCH_ATTRIBUTES];
     const slwi_cuda_api *const api = &cuda->api;
-    const uint32_t *const grid = launch->blocks;
+    unsigned grid[3];
     const uint32_t *const block = launch->block;
     slwi_cu_stream *const stream = launch->stream.native;
     void **const params = (void **)(uintptr_t)launch->params; /* read only; the interface has no const */
     const unsigned count =
         slwi_cuda_launch_attributes(function->kernel, launch->cluster, launch->cooperative, launch->flags, attributes);
+    grid_of(function->kernel, launch, grid);
     if (count == 0) {
         return api->cuLaunchKernel(function->native, grid[0], grid[1], grid[2], block[0], block[1], block[2],
                                    launch->shared_bytes, stream, params, NULL);
