@@ -11,19 +11,20 @@
 #include <stdint.h>
 
 typedef enum double_setting {
-    DOUBLE_STRICT,          /* 1: abort at the first violation */
-    DOUBLE_DRIVER_VERSION,  /* cuda: 13000; hip: the runtime's, 60300000 */
-    DOUBLE_STUB,            /* cuda: 1: every call answers 34 and writes nothing */
-    DOUBLE_DEVICES,         /* how many of the two devices are there; 0: no device */
-    DOUBLE_SECOND_DEVICE,   /* what device 1 is. cuda: 75, or 80; hip: 0x90a, or another gfx number in hex digits */
-    DOUBLE_COMPUTE_MODE,    /* 0 default, 2 prohibited, 3 exclusive process */
-    DOUBLE_LAZY,            /* cuda: 1: kernels are loaded at first use */
-    DOUBLE_HOLD,            /* 1: launched work waits; 0 lets go of all that waits */
-    DOUBLE_STICKY_AFTER,    /* the launch (counted from 1) that kills its context; 0: none */
-    DOUBLE_STICKY_CODE,     /* what a killed context answers: 700 */
-    DOUBLE_TORN_DOWN,       /* 1: as after the driver's own exit handler: every call answers 4 */
-    DOUBLE_CAPTURE,         /* cuda: 1: another thread captures a stream, globally */
-    DOUBLE_NO_JIT,          /* cuda: 1: compiling PTX is disabled (223) */
+    DOUBLE_STRICT,         /* 1: abort at the first violation */
+    DOUBLE_DRIVER_VERSION, /* cuda: 13000; hip: the runtime's, 60300000 */
+    DOUBLE_STUB,           /* cuda: 1: every call answers 34 and writes nothing */
+    DOUBLE_DEVICES,        /* how many of the two devices are there; 0: no device */
+    DOUBLE_SECOND_DEVICE,  /* what device 1 is. cuda: 75, or 80; hip: 0x90a, or another gfx number in hex digits */
+    DOUBLE_COMPUTE_MODE,   /* 0 default, 2 prohibited, 3 exclusive process */
+    DOUBLE_LAZY,           /* cuda: 1: kernels are loaded at first use */
+    DOUBLE_HOLD,           /* 1: launched work waits; 0 lets go of all that waits */
+    DOUBLE_STICKY_AFTER,   /* the launch (counted from 1) that kills its context; 0: none */
+    DOUBLE_STICKY_CODE,    /* what a killed context answers: 700 */
+    DOUBLE_TORN_DOWN,      /* 1: as after the driver's own exit handler: every call answers 4 */
+    DOUBLE_CAPTURE,        /* cuda: 1: another thread captures a stream, globally */
+    DOUBLE_NO_JIT,         /* cuda: 1: compiling PTX is disabled (223) */
+    DOUBLE_INIT_FORKS, /* 1: initialising starts a helper program, as a real one does to have its device nodes made */
     DOUBLE_COUNT_LAUNCHES,  /* read only, and those below */
     DOUBLE_CAPTURES_BROKEN, /* calls that would have ended the capture of DOUBLE_CAPTURE */
     DOUBLE_INITIALIZED,

@@ -43,6 +43,7 @@ int double_end(unsigned call, int code);
     } while (0)
 
 extern long double_settings[DOUBLE_SETTINGS];
+void double_start_helper(void);         /* before an initialising call, when the test wants one */
 int double_is_hidden(const char *name); /* by the test's word only */
 void double_violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void double_wait(void); /* until something changed; gives the lock away meanwhile */

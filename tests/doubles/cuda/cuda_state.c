@@ -58,6 +58,7 @@ static int init(unsigned flags) {
     return DCU_OK;
 }
 DOUBLE_API int cuInit(unsigned flags) {
+    double_start_helper();
     DOUBLE_CALL(CALL_cuInit, init(flags));
 }
 

@@ -90,6 +90,7 @@ static int init(unsigned flags) {
     return DHIP_OK;
 }
 DOUBLE_API int hipInit(unsigned flags) {
+    double_start_helper();
     DHIP_CALL(CALL_hipInit, init(flags));
 }
 
