@@ -238,7 +238,7 @@ static void kernels(size_t size, blob *b) {
 }
 
 static void arguments(size_t size, blob *b) {
-    kernels_of(size, b, (uint32_t)(size / 210000), 4000);
+    kernels_of(size, b, size / 210000 < 145 ? (uint32_t)(size / 210000) : 145, 4000); /* as many as SLW_LIMIT_MSGPACK_ITEMS allows */
 }
 
 static void symbols(size_t size, blob *b) {
