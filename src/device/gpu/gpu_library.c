@@ -13,6 +13,7 @@
 #define LINE_BYTES        (WHY_BYTES + 512)
 #define MISSING_BYTES     400
 #define LIBRARIES_AT_MOST 32
+#define INIT_NAP_NS       200000u
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
@@ -144,11 +145,13 @@ slw_code slwi_gpu_resolve(const slwi_gpu_library *library, const slwi_gpu_symbol
 
 typedef struct initialised {
     const void *address;
-    uint64_t fork_generation;
+    uint64_t fork_generation; /* of the process that asks, or has asked */
+    int is_done;
     int result;
 } initialised;
 
-/* Held while a library initialises, and so across a fork: a child of half an initialisation is nobody's wish. */
+/* Never held while a library initialises: the vendors' libraries have handlers and locks of their own for a fork, which
+   come before ours there and after ours here. Held across a fork, so that no child finds it taken. */
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 static initialised known[LIBRARIES_AT_MOST];
 static size_t known_count;
@@ -171,37 +174,66 @@ static void lock(void) {
     hold();
 }
 
-/* Under the lock. */
-static int find_known(const void *address, int *result) {
+/* Under the lock. An entry stays where it is. */
+static initialised *find_known(const void *address) {
     for (size_t i = 0; i < known_count; i++) {
-        if (known[i].address != address) continue;
-        if (known[i].fork_generation != slwi_fork_generation()) return SLWI_GPU_INIT_FORKED;
-        *result = known[i].result;
-        return SLWI_GPU_INIT_ASKED;
+        if (known[i].address == address) return &known[i];
     }
-    return SLWI_GPU_INIT_UNKNOWN;
+    return NULL;
+}
+
+/* Under the lock. NULL: more libraries than the table has places are asked each time, which the vendors allow. */
+static initialised *claim(const void *address) {
+    if (address == NULL || known_count == LIBRARIES_AT_MOST) return NULL;
+    known[known_count] = (initialised){.address = address, .fork_generation = slwi_fork_generation()};
+    return &known[known_count++];
+}
+
+/* Under the lock. In a child an answer that was on its way comes in the parent only. */
+static int answer_of(const initialised *entry, int *result) {
+    if (entry == NULL) return SLWI_GPU_INIT_UNKNOWN;
+    if (entry->fork_generation != slwi_fork_generation()) return SLWI_GPU_INIT_FORKED;
+    if (!entry->is_done) return SLWI_GPU_INIT_UNKNOWN;
+    *result = entry->result;
+    return SLWI_GPU_INIT_ASKED;
 }
 
 int slwi_gpu_init_known(const void *address, int *result) {
     lock();
-    const int answer = find_known(address, result);
+    const int answer = answer_of(find_known(address), result);
     let_go();
     return answer;
 }
 
+/* Waits, polling, for the thread that asks; a condition variable would have to survive a fork. */
+static int wait_for(const initialised *entry, int *result) {
+    const slwi_os *os = slwi_os_get();
+    for (;;) {
+        os->sleep_ns(os, INIT_NAP_NS);
+        lock();
+        const int answer = answer_of(entry, result);
+        let_go();
+        if (answer != SLWI_GPU_INIT_UNKNOWN) return answer;
+    }
+}
+
 int slwi_gpu_init_once(const void *address, int (*initialise)(void *context), void *context, int *result) {
     lock();
-    int answer = find_known(address, result);
-    if (answer == SLWI_GPU_INIT_UNKNOWN) {
-        answer = SLWI_GPU_INIT_ASKED;
-        *result = initialise(context);
-        /* More libraries than the table has places are asked each time, which the vendors allow. */
-        if (address != NULL && known_count < LIBRARIES_AT_MOST) {
-            known[known_count++] = (initialised){address, slwi_fork_generation(), *result};
-        }
-    }
+    initialised *entry = find_known(address);
+    const int answer = answer_of(entry, result);
+    const int is_under_way = entry != NULL;
+    if (!is_under_way) entry = claim(address);
     let_go();
-    return answer;
+    if (answer != SLWI_GPU_INIT_UNKNOWN) return answer;
+    if (is_under_way) return wait_for(entry, result);
+    const int said = initialise(context);
+    *result = said;
+    if (entry == NULL) return SLWI_GPU_INIT_ASKED;
+    lock();
+    entry->result = said;
+    entry->is_done = 1;
+    let_go();
+    return SLWI_GPU_INIT_ASKED;
 }
 
 /* ---- Without a driver -------------------------------------------------------------------------------------------- */
