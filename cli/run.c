@@ -432,6 +432,14 @@ static void finish(run *r) {
     cli_free_places(&r->places);
 }
 
+/* The library's hints name its own options; here they are the command's. */
+static void hint_at_options(slw_error *err) {
+    if (err->reason != NULL && strcmp(err->reason, "PTX_NOT_ALLOWED") == 0)
+        err->hint = "--allow-ptx lets the driver compile it now";
+    else if (err->hint != NULL && strstr(err->hint, "NON_PORTABLE_CLUSTER") != NULL)
+        err->hint = "--non-portable-cluster asks for it: some devices grant it";
+}
+
 int verb_run(const cli_options *options, slw_error *err) {
     static run r;
     r.options = options;
@@ -443,6 +451,7 @@ int verb_run(const cli_options *options, slw_error *err) {
     if (code == SLW_OK) code = whole_way(&r, err);
     int status;
     if (code != SLW_OK) {
+        hint_at_options(err);
         status = cli_fail(options, err);
     } else {
         const slw_code expected =

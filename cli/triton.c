@@ -138,7 +138,7 @@ static slw_code find_of_folder(const char *folder, char **binary, char **metadat
     slw_code code = choose(folder, list, count, &chosen, err);
     for (int i = 0; i < count; i++) free(list[i]);
     free(list);
-    if (code == SLW_OK) code = find_of_metadata(chosen, binary, metadata, err);
+    if (code == SLW_OK && chosen != NULL) code = find_of_metadata(chosen, binary, metadata, err);
     free(chosen);
     return code;
 }

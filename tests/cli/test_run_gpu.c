@@ -240,6 +240,7 @@ START_TEST(wrong_target) {
     command_free(&r);
     r = run(0, fixture("fatbin/f_nc.fatbin"), "--entry add_f32 " ADD);
     refused(&r, 1, "TARGET_MISMATCH", "PTX_NOT_ALLOWED");
+    ck_assert_ptr_nonnull(strstr(command_text(r.json, "error.hint"), "--allow-ptx"));
     command_free(&r);
     r = run(0, fixture("hsaco/k_gfx942.hsaco"), "--device cuda --entry add_f32 " ADD);
     refused(&r, 1, "TARGET_MISMATCH", "KIND");
@@ -528,8 +529,19 @@ START_TEST(drivers_that_fail) {
         command_free(&r);
     }
     unsetenv("SHIM_FAIL");
+    /* A driver newer than we know is let try; its compiler's words come along. */
+    set(DOUBLE_DRIVER_VERSION, 13090);
+    const char *const newer = slt_path(scratch, "newer.ptx", NULL);
+    slt_shell("sed 's/^.version 9.0/.version 9.9/' '%s' > '%s'", fixture("ptx/k1_75.ptx"), newer);
+    command_result r = run(0, newer, "--entry add_f32 " ADD);
+    ck_assert_int_eq(r.status, 1);
+    ck_assert_str_eq(command_text(r.json, "error.raw_name"), "CUDA_ERROR_UNSUPPORTED_PTX_VERSION");
+    ck_assert_ptr_nonnull(strstr(command_text(r.json, "error.diagnostics"), "Unsupported .version 9.9"));
+    look(1);
+    command_free(&r);
+    unsetenv("SHIM_SET");
     set(DOUBLE_STICKY_AFTER, 1);
-    command_result r = run(0, fixture("cubin/k1_sm90.cubin"), "--entry add_f32 " ADD);
+    r = run(0, fixture("cubin/k1_sm90.cubin"), "--entry add_f32 " ADD);
     ck_assert_int_eq(r.status, 3);
     ck_assert_str_eq(command_text(r.json, "error.code"), "LOST");
     look(0);
