@@ -91,8 +91,8 @@ slw_code slwi_hip_load(void *state, const slw_driver_image *image, void **module
 
 /* ---- Afterwards -------------------------------------------------------------------------------------------------- */
 
-/* Whatever HIP says now is no news that anybody could use: 3 and 4 at the end of a process, 400 and 500 of a module that
-   a device reset has taken, a sticky error. */
+/* Whatever HIP says now is no news that anybody could use: 3 and 4 at the end of a process, 400 and 500 of a module
+   that a device reset has taken, a sticky error. */
 static void take_away(const slwi_hip_state *hip, slwi_hip_native_module *native) {
     int previous = -1;
     slwi_hip_result result = slwi_hip_push(hip, &previous);

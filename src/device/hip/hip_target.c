@@ -1,8 +1,8 @@
 /* What a device runs: "gfx90a:sramecc+:xnack-".
  *
- * HIP tells it in a structure whose layout depends on the release (device.md B.1), so what stands there is believed when
- * it is a target and its version is the one that the attributes, which have not changed, say. The kernel's own word
- * comes last: HSA_OVERRIDE_GFX_VERSION makes a device run what it is not, and then HIP is right (B.6). */
+ * HIP tells it in a structure whose layout depends on the release (device.md B.1), so what stands there is believed
+ * when it is a target and its version is the one that the attributes, which have not changed, say. The kernel's own
+ * word comes last: HSA_OVERRIDE_GFX_VERSION makes a device run what it is not, and then HIP is right (B.6). */
 #include <stdio.h>
 #include <string.h>
 
