@@ -225,6 +225,31 @@ void check_clusters(gpu *g) {
     gpu_close(g);
 }
 
+/* Pitfall 11: five clusters of two are ten blocks, each of which adds 1. */
+void check_grid_in_clusters(gpu *g) {
+    gpu_open(g);
+    if (g->info.max_cluster_rank < 2) gpu_skip("%s has no clusters", g->info.name);
+    slw_hydrated *hydrated = gpu_hydrate(g, gpu_cubin(g, "clustered"));
+    slw_device_loaded *loaded = NULL;
+    const slw_code code = slw_device_load(&hydrated, g->device, &loaded, &g->err);
+    if (code != SLW_OK && g->err.raw_code != 0) /* its attribute is of CUDA 13 */
+        gpu_skip("the driver does not take it: %s", g->err.message);
+    gpu_ok(g, code);
+    slw_launchable *launchable = gpu_make_plain(g, loaded, "by_clusters", 64);
+    slw_device_address out = gpu_zeros(g, g->device, sizeof(uint64_t));
+    void *values[] = {&out};
+    gpu_ok(g, gpu_try_launch(g, launchable, 5, default_stream, 1, values));
+    const uint64_t got = gpu_read(g, g->device, out);
+    const uint32_t sizes[] = {8}, grid[] = {10, 1, 1}, block[] = {64, 1, 1};
+    const uint64_t wanted = g->control == NULL ? 10 : double_checksum(values, sizes, 1, grid, block, 0);
+    if (g->control == NULL) gpu_figure("blocks", (double)got);
+    gpu_require(got == wanted, "five clusters of two are %llu blocks", (unsigned long long)got);
+    gpu_ok(g, slw_device_free(g->device, &out, &g->err));
+    slw_launchable_discard(&launchable);
+    slw_device_loaded_discard(&loaded);
+    gpu_close(g);
+}
+
 /* ---- Loaded ------------------------------------------------------------------------------------------------------ */
 
 /* Lazy loading is the driver's default: "launchable" means that nothing of it is left to do. */

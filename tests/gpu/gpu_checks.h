@@ -12,6 +12,7 @@
     X(globals_one_module, 30)                                                                                          \
     X(cooperative, 30)                                                                                                 \
     X(clusters, 30)                                                                                                    \
+    X(grid_in_clusters, 30)                                                                                            \
     X(wrong_architecture, 30)                                                                                          \
     X(corrupted_digest, 30)                                                                                            \
     X(ptx_policy, 60)                                                                                                  \
