@@ -140,6 +140,14 @@ static int has_no_bytes(const slwi_elf *elf, uint32_t type) {
            type == SLWI_SHT_CUDA_SHARED_RESERVED;
 }
 
+/* Points to where the file ends, and says how long it would have to be. */
+static slw_code past_the_end(const slwi_elf *elf, uint64_t offset, uint64_t size, const char *what, slw_error *err) {
+    uint64_t end = 0;
+    if (slwi_add_u64(offset, size, &end)) end = UINT64_MAX;
+    slwi_error_amount(err, "file size", end, elf->file.size, "bytes");
+    return slwi_elf_bad(elf, err, "TRUNCATED", elf->file.size, what);
+}
+
 static slw_code read_section(const slwi_elf *elf, uint32_t index, slwi_elf_section *out, slw_error *err) {
     uint64_t at = elf->section_offset + (uint64_t)index * SECTION_HEADER_BYTES;
     slwi_elf_section section;
@@ -155,11 +163,12 @@ static slw_code read_section(const slwi_elf *elf, uint32_t index, slwi_elf_secti
     section.entry_size = u64(elf->file, at + 56);
     section.name.data = "";
     section.bytes.data = "";
-    /* Section 0 holds the extended counts in its size: it has no bytes. */
-    if (!has_no_bytes(elf, section.type) &&
-        !slwi_window(elf->file, section.offset, section.size, &section.bytes)) {
-        uint64_t end = section.offset > elf->file.size ? section.offset : elf->file.size;
-        return slwi_elf_bad(elf, err, "TRUNCATED", end, "a section ends past the end of the file");
+    /* Section 0 holds the extended counts in its size: it has no bytes. What a header says of where no bytes are may be
+       anything, and an error has to point into the file. */
+    if (has_no_bytes(elf, section.type)) {
+        section.offset = at;
+    } else if (!slwi_window(elf->file, section.offset, section.size, &section.bytes)) {
+        return past_the_end(elf, section.offset, section.size, "a section ends past the end of the file", err);
     }
     if (elf->section_names.size != 0 && section.type != 0 &&
         !slwi_elf_string(elf->section_names, u32(elf->file, at), SLWI_ELF_SECTION_NAME_MAX, &section.name)) {
@@ -181,8 +190,7 @@ static slw_code read_segment(const slwi_elf *elf, uint32_t index, slwi_elf_segme
     segment.memory_size = u64(elf->file, at + 40);
     segment.alignment = u64(elf->file, at + 48);
     if (!slwi_window(elf->file, segment.offset, file_size, &segment.bytes)) {
-        uint64_t end = segment.offset > elf->file.size ? segment.offset : elf->file.size;
-        return slwi_elf_bad(elf, err, "TRUNCATED", end, "a segment ends past the end of the file");
+        return past_the_end(elf, segment.offset, file_size, "a segment ends past the end of the file", err);
     }
     uint64_t end;
     if (segment.type == SLWI_PT_LOAD &&

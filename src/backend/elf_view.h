@@ -68,7 +68,8 @@ typedef struct slwi_elf_section {
     slw_bytes name;  /* without the NUL */
     slw_bytes bytes; /* empty for SHT_NOBITS and its like */
     uint32_t type, link, info;
-    uint64_t flags, address, offset, size, alignment, entry_size;
+    uint64_t flags, address, size, alignment, entry_size;
+    uint64_t offset; /* of the bytes; of the header where there are none */
 } slwi_elf_section;
 
 typedef struct slwi_elf_segment {
@@ -92,7 +93,7 @@ const char *slwi_elf_machine_name(uint16_t machine, char buffer[24]);
 int slwi_elf_peek(slw_bytes file, uint16_t *type, uint16_t *machine);
 
 /* Checks the header, both tables and the extent of every section and segment. INVALID_BINARY with reason TRUNCATED
-   (and the offset that is past the end), NOT_ELF, BAD_HEADER, BAD_SECTION, BAD_SEGMENT; LIMIT. `name` may be NULL and
+   (where the file ends, and how long it would have to be), NOT_ELF, BAD_HEADER, BAD_SECTION, BAD_SEGMENT; LIMIT. `name` may be NULL and
    must outlive the view. */
 slw_code slwi_elf_open(slw_bytes file, const char *name, slwi_elf *out, slw_error *err);
 

@@ -83,7 +83,16 @@ START_TEST(sections) {
     expect("no names", SLW_E_INVALID_BINARY, "BAD_SECTION");
     take("rq_90.cubin");
     cub_put(cub_section(data, ".nv.constant0.rq") + 24, 8, UINT64_MAX - 4);
-    expect("a section outside", SLW_E_INVALID_BINARY, "TRUNCATED");
+    slw_error err = expect("a section outside", SLW_E_INVALID_BINARY, "TRUNCATED");
+    ck_assert_uint_eq(err.offset_bytes, size); /* where the file ends, and how long it would have to be */
+    ck_assert_uint_eq(err.limit, size);
+    ck_assert_uint_eq(err.required, UINT64_MAX);
+    take("rq_90.cubin");
+    cub_put(cub_section(data, ".strtab") + 4, 4, 8);
+    cub_put(cub_section(data, ".strtab") + 24, 8, 1ull << 40);
+    err = expect("names that take no room", SLW_E_INVALID_BINARY, "BAD_SECTION");
+    ck_assert_uint_eq(err.offset_bytes,
+                      offset_of(cub_section(data, ".strtab"))); /* found by AFL++: it was past the end */
     take("rq_90.cubin");
     cub_put(cub_section(data, ".nv.info.rq") + 44, 4, 9999);
     expect("records about no section", SLW_E_INVALID_BINARY, "BAD_SECTION");
