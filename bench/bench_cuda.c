@@ -1,5 +1,5 @@
-/* The CUDA driver over the double of libcuda. A launch against a direct call of the double's, and against a direct call of
- * an entry point that does nothing, which shows the library's own part without the double's locks and logs. Then 1,000
+/* The CUDA driver over the double of libcuda. A launch against a direct call of the double's, and against a direct call
+ * of an entry point that does nothing, which shows the library's own part without the double's locks and logs. Then 1,000
  * kernels from bytes to the first launch: time by phase, heap by phase.
  *
  * The double is built as the library under test is, so its figures are no GPU's: tests/gpu measures one. */
@@ -113,7 +113,8 @@ static slw_device *open_device(const char *path, const slw_library_loader *with,
 
 static void direct(void *context) {
     launcher *const l = context;
-    if (l->direct(slw_launchable_native_function(l->kernel), 1, 1, 1, 32, 1, 1, 0, l->stream.native, l->values, NULL) != 0)
+    if (l->direct(slw_launchable_native_function(l->kernel), 1, 1, 1, 32, 1, 1, 0, l->stream.native, l->values, NULL) !=
+        0)
         exit(1);
 }
 

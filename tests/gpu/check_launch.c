@@ -18,8 +18,8 @@ static void refuse_shape(gpu *g, const slw_device_loaded *loaded, const slw_laun
     slw_device_loaded_discard(&share);
 }
 
-static void refuse_grid(gpu *g, const slw_launchable *launchable, uint32_t x, uint32_t y, uint32_t count,
-                        slw_code code, const char *what) {
+static void refuse_grid(gpu *g, const slw_launchable *launchable, uint32_t x, uint32_t y, uint32_t count, slw_code code,
+                        const char *what) {
     slw_grid grid = SLW_GRID_INIT;
     slw_args args = SLW_ARGS_INIT;
     slw_device_address none = 0;

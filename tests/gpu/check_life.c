@@ -289,6 +289,10 @@ static void fork_and_wait(gpu *g, slw_launchable *first, slw_device_loaded *load
     }
     int status = -1;
     gpu_require(child > 0 && waitpid(child, &status, 0) == child, "no child");
+    if (leave && WIFSIGNALED(status)) { /* in the driver's own handlers, which only exit runs: its word, not ours */
+        gpu_figure("signal_at_exit_of_child", WTERMSIG(status));
+        return;
+    }
     gpu_require(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a forked child ends with %s %d",
                 WIFSIGNALED(status) ? "signal" : "code", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
@@ -334,7 +338,8 @@ void check_sticky_error(gpu *g) {
     gpu_close(g);
     slw_device_options options = SLW_DEVICE_OPTIONS_INIT;
     gpu_device_options(g, &options);
-    code = slw_device_open(&options, &g->device, &g->err); /* whether the process is of use again is the driver's word */
+    code =
+        slw_device_open(&options, &g->device, &g->err); /* whether the process is of use again is the driver's word */
     gpu_figure_text("open_again", "%s %s", slw_code_name(code), code != SLW_OK ? g->err.message : "");
     if (code != SLW_OK) return;
     hydrated = gpu_hydrate(g, image);

@@ -109,8 +109,7 @@ static void prove_saxpy(gpu *g, const slw_launchable *saxpy) {
     gpu_ok(g, gpu_try_launch(g, saxpy, 4, stream, 4, values));
     gpu_ok(g, slw_device_synchronize(g->device, NULL, &g->err));
     gpu_ok(g, slw_device_copy_out(g->device, y, at_y, sizeof y, &g->err));
-    for (int i = 0; i < N; i++)
-        gpu_require(y[i] == 2 * (float)i + 1, "saxpy: element %d is %g", i, (double)y[i]);
+    for (int i = 0; i < N; i++) gpu_require(y[i] == 2 * (float)i + 1, "saxpy: element %d is %g", i, (double)y[i]);
     gpu_ok(g, slw_device_free(g->device, &at_x, &g->err));
     gpu_ok(g, slw_device_free(g->device, &at_y, &g->err));
 }
@@ -125,8 +124,7 @@ void check_load_and_launch(gpu *g) {
     gpu_prove(g, g->device, first, 1000);
     prove_saxpy(g, saxpy);
     gpu_require(gpu_current_context(g) == before, "the thread's current context is another one");
-    gpu_require(gpu_counts(g).loads == 1, "one image is loaded %llu times",
-                (unsigned long long)gpu_counts(g).loads);
+    gpu_require(gpu_counts(g).loads == 1, "one image is loaded %llu times", (unsigned long long)gpu_counts(g).loads);
     slw_launchable_discard(&first);
     slw_launchable_discard(&saxpy);
     slw_device_loaded_discard(&loaded);
@@ -134,7 +132,8 @@ void check_load_and_launch(gpu *g) {
     gpu_close(g);
 }
 
-/* The driver's own figures beside the contract's, for every kernel: differences are allowed and reported (pitfall 26). */
+/* The driver's own figures beside the contract's, for every kernel: differences are allowed, and reported (pitfall
+   26). */
 void check_measured_by_driver(gpu *g) {
     gpu_open(g);
     slw_device_loaded *loaded = gpu_load(g, g->device, gpu_cubin(g, "check"));

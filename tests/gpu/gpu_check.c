@@ -61,7 +61,7 @@ static int read_options(int argc, char **argv, options *o) {
 static void find_double(gpu *g) {
     const double_control *(*get)(void) = NULL;
     if (g->library == NULL) return; /* never found by default search */
-    (void)gpu_symbol(g, "cuInit"); /* opens it */
+    (void)gpu_symbol(g, "cuInit");  /* opens it */
     void *const found = dlsym(g->handle, "double_control_get");
     if (found == NULL) return;
     memcpy(&get, &found, sizeof get);
@@ -223,7 +223,8 @@ static int run_all(const options *o, FILE *json) {
         if (i > 0 && o->only != NULL && strcmp(o->only, gpu_checks[i].name) != 0) continue;
         run_check(o, &gpu_checks[i], &result);
         const int is_skip = strcmp(result.status, "skipped") == 0;
-        if (json != NULL) fprintf(json, "%s%s,\"seconds\":%.3f}", shown++ > 0 ? ",\n" : "\n", result.text, result.seconds);
+        if (json != NULL)
+            fprintf(json, "%s%s,\"seconds\":%.3f}", shown++ > 0 ? ",\n" : "\n", result.text, result.seconds);
         if (i == 0 && is_skip) { /* the machine itself: nothing else can be asked */
             printf("SKIP gpu: %s\n", result.why);
             skipped = 1;

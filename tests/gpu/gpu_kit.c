@@ -151,12 +151,18 @@ void gpu_device_options(gpu *g, slw_device_options *options) {
 /* The architecture whose cubins this device runs; 0: none was compiled. */
 static unsigned compiled_for(unsigned major) {
     switch (major) {
-    case 7: return 75;
-    case 8: return 80;
-    case 9: return 90;
-    case 10: return 100;
-    case 12: return 120;
-    default: return 0;
+    case 7:
+        return 75;
+    case 8:
+        return 80;
+    case 9:
+        return 90;
+    case 10:
+        return 100;
+    case 12:
+        return 120;
+    default:
+        return 0;
     }
 }
 
@@ -188,8 +194,8 @@ slw_bytes gpu_file(gpu *g, const char *name) {
     const long size = ftell(file);
     rewind(file);
     char *const bytes = malloc(size > 0 ? (size_t)size : 1);
-    gpu_require(bytes != NULL && size > 0 && fread(bytes, 1, (size_t)size, file) == (size_t)size,
-                "%s cannot be read", path);
+    gpu_require(bytes != NULL && size > 0 && fread(bytes, 1, (size_t)size, file) == (size_t)size, "%s cannot be read",
+                path);
     fclose(file);
     return (slw_bytes){bytes, (size_t)size};
 }

@@ -8,7 +8,7 @@
 # with zig, else with a C compiler, libsodium and json-c; without these this ends with 3.
 # The result is written as JSON to --json, else to $OUT/gpu.json, else to zig-out/gpu/gpu.json.
 set -u
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit 3
 
 program=
 json=

@@ -1,5 +1,5 @@
-/* Pitfall 13: a device's failure taken for the image's. Remembered is what is the image's fault, per context and digest:
- * 200, 209, 218, 222 with the context healthy afterwards, and refusals of our own; nothing else, or a good entry is
+/* Pitfall 13: a device's failure taken for the image's. Remembered is what is the image's fault, per context and
+ * digest: 200, 209, 218, 222 with the context healthy afterwards, and refusals of our own; nothing else, or a good entry is
  * refused for ever. */
 #include "double_kit.h"
 
@@ -32,11 +32,11 @@ static const struct {
     slw_code code;
     int remembered;
 } answers[] = {
-    {200, SLW_E_INVALID_BINARY, 1},  {209, SLW_E_TARGET_MISMATCH, 1},
-    {218, SLW_E_INVALID_PTX, 1},     {222, SLW_E_TARGET_MISMATCH, 1},
-    {1, SLW_E_DRIVER, 0},            {2, SLW_E_DRIVER, 0},
-    {221, SLW_E_DRIVER, 0},          {223, SLW_E_DRIVER, 0},
-    {900, SLW_E_DRIVER, 0},          {999, SLW_E_DRIVER, 0},
+    {200, SLW_E_INVALID_BINARY, 1}, {209, SLW_E_TARGET_MISMATCH, 1},
+    {218, SLW_E_INVALID_PTX, 1},    {222, SLW_E_TARGET_MISMATCH, 1},
+    {1, SLW_E_DRIVER, 0},           {2, SLW_E_DRIVER, 0},
+    {221, SLW_E_DRIVER, 0},         {223, SLW_E_DRIVER, 0},
+    {900, SLW_E_DRIVER, 0},         {999, SLW_E_DRIVER, 0},
 };
 
 START_TEST(what_is_remembered) {

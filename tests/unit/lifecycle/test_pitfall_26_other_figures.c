@@ -1,5 +1,5 @@
-/* Pitfall 26: the driver measures other figures than the binary says (it compiled PTX, or took another image). What fits
- * is checked again with them; only what does not fit, and parameters in another order, are refused. */
+/* Pitfall 26: the driver measures other figures than the binary says (it compiled PTX, or took another image). What
+ * fits is checked again with them; only what does not fit, and parameters in another order, are refused. */
 #include <stdio.h>
 
 #include "double_kit.h"
@@ -82,7 +82,8 @@ START_TEST(compiled_by_the_driver) {
 }
 END_TEST
 
-/* The double's own reader has the last word on parameters: a contract that says otherwise than the binary is no launch. */
+/* The double's own reader has the last word on parameters: a contract that says otherwise than the binary is no
+   launch. */
 static slw_code load_with(uint32_t offset_bytes, uint32_t size_bytes, uint32_t count) {
     slw_param *const params = calloc(count, sizeof *params);
     slw_kernel_contract *const kernel = calloc(1, sizeof *kernel);
@@ -92,11 +93,8 @@ static slw_code load_with(uint32_t offset_bytes, uint32_t size_bytes, uint32_t c
         params[i] = (slw_param){.offset_bytes = 8 * i, .size_bytes = 8, .alignment_bytes = 8};
     params[1].offset_bytes = offset_bytes;
     params[1].size_bytes = size_bytes;
-    *kernel = (slw_kernel_contract){.name = strdup("number"),
-                                    .params = params,
-                                    .param_count = count,
-                                    .param_bytes = 8 * count,
-                                    .ctas = 1};
+    *kernel = (slw_kernel_contract){
+        .name = strdup("number"), .params = params, .param_count = count, .param_bytes = 8 * count, .ctas = 1};
     slt_image *image = slt_image_of_kernels(bytes, size, kernel, 1);
     image->contract.kind = SLW_IMAGE_CUBIN;
     slwi_module *module = NULL;
