@@ -28,7 +28,7 @@ static slw_code pass_on(const slw_error *found, slw_error *err) {
     return err->code;
 }
 
-/* PTX by its name that does not begin as PTX is recognised by no reader later, so what is wrong with it is told here. */
+/* PTX by its name that does not begin as PTX is recognised by no reader later: what is wrong with it is told here. */
 static slw_code inspect(run_input *input, slw_error *err) {
     slw_error ignored = SLW_ERROR_INIT;
     slw_inspect_options how = SLW_INSPECT_OPTIONS_INIT;

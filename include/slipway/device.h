@@ -12,8 +12,8 @@ SLW_BEGIN_DECLS
 
 typedef struct slw_device slw_device;
 
-/* How a driver library is found and asked for symbols, for those who have their own way (a test's double, a process that
-   has loaded it already). All three are called while a device is opened or examined; `context` is passed on. */
+/* How a driver library is found and asked for symbols, for those who have their own way (a test's double, a process
+   that has loaded it already). All three are called while a device is opened or examined; `context` is passed on. */
 typedef struct slw_library_loader {
     uint32_t size;
     void *context;

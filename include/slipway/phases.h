@@ -72,11 +72,15 @@ typedef struct slw_hydrate_options {
     int launch_binary;    /* SLW_HYDRATE_… */
     const char *backend;  /* how to read it when there is no slipway.json; NULL: by content */
     slw_metrics *metrics; /* NULL: the one of the store */
-    const char *target;   /* the device's, which chooses among several images (a fatbin, a bundle); NULL: the only one */
-    slw_bytes metadata;   /* slw_hydrate_binary: what stands beside the binary (Triton's X.json); size 0: none */
+    const char *target; /* the device's, which chooses among several images (a fatbin, a bundle); NULL: the only one */
+    slw_bytes metadata; /* slw_hydrate_binary: what stands beside the binary (Triton's X.json); size 0: none */
 } slw_hydrate_options;
 #define SLW_HYDRATE_OPTIONS_INIT                                                                                       \
-    { sizeof(slw_hydrate_options), SLW_HYDRATE_LAZY, NULL, NULL, NULL, {NULL, 0} }
+    {                                                                                                                  \
+        sizeof(slw_hydrate_options), SLW_HYDRATE_LAZY, NULL, NULL, NULL, {                                             \
+            NULL, 0                                                                                                    \
+        }                                                                                                              \
+    }
 
 /* Reads the launch contract from slipway.json, or from the binary where there is none or another reader revision wrote
    it. `options` may be NULL. INVALID_ENTRY, GONE (ask the store again, once), INVALID_BINARY, INVALID_METADATA,
@@ -134,7 +138,7 @@ SLW_API void slw_device_loaded_discard(slw_device_loaded **loaded) SLW_ENDS(*loa
 
 /* ---- Launchable: the function, the argument layout, a checked shape -------------------------------------------- */
 
-#define SLW_LAUNCH_PROGRAMMATIC         1u /* programmatic dependent launch: may begin before the work ahead of it ends */
+#define SLW_LAUNCH_PROGRAMMATIC         1u /* may begin before the work ahead of it ends */
 #define SLW_LAUNCH_NON_PORTABLE_CLUSTER 2u /* a cluster of more blocks than every device of the kind takes (8) */
 
 typedef struct slw_launch_shape {

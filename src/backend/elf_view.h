@@ -93,8 +93,8 @@ const char *slwi_elf_machine_name(uint16_t machine, char buffer[24]);
 int slwi_elf_peek(slw_bytes file, uint16_t *type, uint16_t *machine);
 
 /* Checks the header, both tables and the extent of every section and segment. INVALID_BINARY with reason TRUNCATED
-   (where the file ends, and how long it would have to be), NOT_ELF, BAD_HEADER, BAD_SECTION, BAD_SEGMENT; LIMIT. `name` may be NULL and
-   must outlive the view. */
+   (where the file ends, and how long it would have to be), NOT_ELF, BAD_HEADER, BAD_SECTION, BAD_SEGMENT; LIMIT. `name`
+   may be NULL and must outlive the view. */
 slw_code slwi_elf_open(slw_bytes file, const char *name, slwi_elf *out, slw_error *err);
 
 /* Both give INVALID_BINARY for an index past the end or anything else that does not fit. */

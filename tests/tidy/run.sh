@@ -67,7 +67,7 @@ done)"
 rule 'the README shows examples/embed.c' "$(sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d' | diff - examples/embed.c || true)"
 header=$(sed -n 's/^#define SLW_VERSION_TEXT *"\(.*\)"/\1/p' include/slipway/version.h)
 rule 'one version' "$(grep -q "\.version = \"$header\"" build.zig.zon || echo "build.zig.zon is not $header")"
-number=$(sed -n 's/.*\.major = \([0-9]*\), \.minor = \([0-9]*\), \.patch = \([0-9]*\).*/\1.\2.\3/p' build.zig)
+number=$(sed -n '/"slipway", .linkage/s/.*\.major = \([0-9]*\), \.minor = \([0-9]*\), \.patch = \([0-9]*\).*/\1.\2.\3/p' build.zig)
 rule 'the shared library has that version' "$([ "$number" = "$header" ] || echo "build.zig says '$number', version.h '$header'")"
 rule 'exported names are slw_, and those of the list' "$(nm -D --defined-only "$shared" | awk '{print $3}' | sed 's/@.*//' | sort | diff - tests/tidy/symbols.txt 2>&1 || true)"
 rule 'what the static library cannot hide is slwi_' "$(nm -g --defined-only "$static" 2>/dev/null | awk 'NF == 3 {print $3}' | grep -vE '^slwi?_' || true)"

@@ -55,8 +55,8 @@ typedef struct slw_driver_vtable {
     /* Whatever a shape needs once, before its first launch (opt-in shared memory…). Monotonic. May be NULL. */
     slw_code (*prepare)(void *state, void *function, const slw_kernel_contract *kernel, const slw_launch_shape *shape,
                         slw_error *err);
-    /* How many blocks of this shape fit on the device at once (a cooperative grid may not have more) and how many clusters
-       of its size are active then. UINT64_MAX: no limit is known. May be NULL. */
+    /* How many blocks of this shape fit on the device at once (a cooperative grid may not have more) and how many
+       clusters of its size are active then. UINT64_MAX: no limit is known. May be NULL. */
     slw_code (*occupancy)(void *state, void *function, const slw_kernel_contract *kernel, const slw_launch_shape *shape,
                           uint64_t *most_blocks, uint64_t *most_clusters, slw_error *err);
     slw_code (*launch)(void *state, void *function, const slw_driver_launch *launch, slw_error *err);
@@ -75,7 +75,8 @@ typedef struct slw_driver_vtable {
     slw_code (*wait_idle)(void *state, slw_stream stream, uint64_t deadline_ns, slw_error *err);
     /* The driver's own context, for slw_device_native_context. May be NULL: `state` stands for it. */
     void *(*native_context)(void *state);
-    /* The driver's own function (a CUfunction), for slw_launchable_native_function. May be NULL: `function` stands for it. */
+    /* The driver's own function (a CUfunction), for slw_launchable_native_function. May be NULL: `function` stands for
+       it. */
     void *(*native_function)(void *function);
 } slw_driver_vtable;
 

@@ -9,8 +9,8 @@
 const slw_backend_vtable *slwi_backend_find(const char *name);      /* NULL: none of that name */
 const slw_backend_vtable *slwi_backend_recognise(slw_bytes binary); /* by content; NULL: nobody's */
 
-/* Writes a contract as one canonical JSON object (of schema SLW_CONTRACT_SCHEMA); reads it back, every field checked and bounded:
-   INVALID_METADATA with the field as subject. A contract read and written again gives the same text. */
+/* Writes a contract as one canonical JSON object (of schema SLW_CONTRACT_SCHEMA); reads it back, every field checked
+   and bounded: INVALID_METADATA with the field as subject. A contract read and written again gives the same text. */
 void slwi_contract_write(const slw_contract *contract, slwi_json_writer *writer);
 slw_code slwi_contract_read(const slw_allocator *allocator, const slwi_json *object, slw_contract **out,
                             slw_error *err);

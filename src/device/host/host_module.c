@@ -116,7 +116,7 @@ slw_code slwi_host_global(void *state, void *module, const char *name, slw_devic
 
 void *slwi_host_native_function(void *function) {
     void *address = NULL;
-    memcpy(&address, &((slwi_host_function *)function)->entry, sizeof address); /* C has no cast from one to the other */
+    memcpy(&address, &((slwi_host_function *)function)->entry, sizeof address); /* there is no cast between the two */
     return address;
 }
 
