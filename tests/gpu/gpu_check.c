@@ -66,6 +66,7 @@ static void find_double(gpu *g) {
     if (found == NULL) return;
     memcpy(&get, &found, sizeof get);
     g->control = get();
+    gpu_require(g->control->size == sizeof *g->control, "the double is of another version");
     g->control->reset();
 }
 
