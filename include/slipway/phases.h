@@ -76,11 +76,7 @@ typedef struct slw_hydrate_options {
     slw_bytes metadata; /* slw_hydrate_binary: what stands beside the binary (Triton's X.json); size 0: none */
 } slw_hydrate_options;
 #define SLW_HYDRATE_OPTIONS_INIT                                                                                       \
-    {                                                                                                                  \
-        sizeof(slw_hydrate_options), SLW_HYDRATE_LAZY, NULL, NULL, NULL, {                                             \
-            NULL, 0                                                                                                    \
-        }                                                                                                              \
-    }
+    { sizeof(slw_hydrate_options), SLW_HYDRATE_LAZY, NULL, NULL, NULL, {NULL, 0} }
 
 /* Reads the launch contract from slipway.json, or from the binary where there is none or another reader revision wrote
    it. `options` may be NULL. INVALID_ENTRY, GONE (ask the store again, once), INVALID_BINARY, INVALID_METADATA,

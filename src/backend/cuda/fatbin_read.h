@@ -37,8 +37,8 @@ slw_code slwi_fatbin_image_contract(const slw_allocator *allocator, const slwi_f
                                     slw_contract **out, slw_error *err);
 
 /* The contract of the image that a device of `target` would run, chosen by slwi_target_rank (exact binary, family,
-   older minor, PTX); NULL: the only image. Of an entry that cannot be read because it is compressed: UNSUPPORTED_INPUT with
-   COMPRESSED. AMBIGUOUS, and TARGET_MISMATCH (NO_IMAGE), list what is there in `tried`. */
+   older minor, PTX); NULL: the only image. Of an entry that cannot be read because it is compressed: UNSUPPORTED_INPUT
+   with COMPRESSED. AMBIGUOUS, and TARGET_MISMATCH (NO_IMAGE), list what is there in `tried`. */
 slw_code slwi_fatbin_contract(const slw_allocator *allocator, slw_bytes binary, const char *name, const char *target,
                               slw_contract **out, slw_error *err);
 
