@@ -1,7 +1,7 @@
 /* Every call of a vendor's library fails once, at each of its places on the whole way from opening a device to closing
  * it, with three codes: an unknown one, out of memory, and a sticky one. Whatever fails, the transition leaves
- * its input as it was, says a code and a message, can be made again unless the device is lost, and in the end nothing is
- * left in the double's ledger or in the allocator.
+ * its input as it was, says a code and a message, can be made again unless the device is lost, and in the end nothing
+ * is left in the double's ledger or in the allocator.
  *
  * Each case is a child: a driver is initialised once a process. */
 #include <stdarg.h>
@@ -54,8 +54,8 @@ static void say_and_leave(int line, const char *condition, const char *format, .
 static void note(ride *r, slw_code code) {
     CHECK(r->err.code == code, "record says %s, the call %s", slw_code_name(r->err.code), slw_code_name(code));
     CHECK(r->err.message[0] != '\0', "%s without a message", slw_code_name(code));
-    CHECK(r->failures == 0 || r->lost || r->remembered, "a second failure: %s %s (the first: %s)", slw_code_name(code), r->err.message,
-          r->why);
+    CHECK(r->failures == 0 || r->lost || r->remembered, "a second failure: %s %s (the first: %s)", slw_code_name(code),
+          r->err.message, r->why);
     if (r->failures++ == 0) (void)snprintf(r->why, sizeof r->why, "%.200s", r->err.message);
     if (code == SLW_E_LOST) r->lost = 1;
 }

@@ -49,8 +49,8 @@ typedef struct double_control {
     void (*set)(double_setting setting, long value);
     long (*get)(double_setting setting);
 
-    /* The call of that name answers `code`, from the nth on that comes now (1 = the next), `times` times. Calls that give
-       something back do so before they answer: a real one answers with somebody else's error there. 0 for no such call. */
+    /* The call of that name answers `code`, from the nth on that comes now (1 = the next), `times` times. Calls that
+       give something back do so before they answer: a real one tells somebody else's error there. 0: no such call. */
     int (*inject)(const char *name, unsigned nth, int code, unsigned times);
     /* How often an injected code was given since the last `inject` of any name. */
     unsigned (*failed)(void);

@@ -39,22 +39,37 @@ static pid_t owner;
 
 /* ---- Threads --------------------------------------------------------------------------------------------- */
 
+/* Kept in a list and not as _Thread_local: the leak checker trips over thread storage of a library that was opened. */
+typedef struct record record;
+struct record {
+    double_thread thread; /* first */
+    uint64_t epoch;
+    record *next, *previous;
+};
 static pthread_key_t thread_key;
+static record *records;
 static uint64_t thread_numbers;
-static _Thread_local double_thread self;
-static _Thread_local uint64_t self_epoch;
 static uint64_t epoch = 1;
+
+static record *record_new(void) {
+    record *const fresh = calloc(1, sizeof *fresh);
+    if (fresh == NULL) abort();
+    fresh->next = records;
+    if (records != NULL) records->previous = fresh;
+    records = fresh;
+    (void)pthread_setspecific(thread_key, fresh);
+    return fresh;
+}
 
 /* Under the lock. */
 double_thread *double_self(void) {
-    if (self_epoch != epoch) {
-        memset(&self, 0, sizeof self);
-        self.number = ++thread_numbers;
-        self.injected = DOUBLE_GO;
-        self_epoch = epoch;
-        (void)pthread_setspecific(thread_key, &self);
+    record *mine = pthread_getspecific(thread_key);
+    if (mine == NULL) mine = record_new();
+    if (mine->epoch != epoch) {
+        mine->thread = (double_thread){.number = ++thread_numbers, .injected = DOUBLE_GO};
+        mine->epoch = epoch;
     }
-    return &self;
+    return &mine->thread;
 }
 
 static void check_balance(const double_thread *thread) {
@@ -62,10 +77,18 @@ static void check_balance(const double_thread *thread) {
     if (thread->capture_mode != 0) double_violation("a thread ends with capture mode %d", thread->capture_mode);
 }
 
-static void thread_ends(void *thread) {
+static void thread_ends(void *value) {
+    record *const mine = value;
     pthread_mutex_lock(&lock);
-    if (self_epoch == epoch) check_balance(thread);
+    if (mine->epoch == epoch) check_balance(&mine->thread);
+    if (mine->next != NULL) mine->next->previous = mine->previous;
+    if (mine->previous != NULL) {
+        mine->previous->next = mine->next;
+    } else {
+        records = mine->next;
+    }
     pthread_mutex_unlock(&lock);
+    free(mine);
 }
 
 static void hold(void) {

@@ -1,4 +1,4 @@
-/* Streams as queues, and kernels as functions on the host. A kernel that is not known by name writes one checksum of all
+/* Streams as queues, and kernels as functions on the host. A kernel not known by name writes one checksum of all
    it was given, so that a test can see that everything arrived. */
 #include "double_core.h"
 

@@ -1,4 +1,4 @@
-/* Opens a double of a vendor's driver library, and is the loader that hands it to the library under test: symbols can be
+/* Opens a double of a vendor's driver library, and is the loader that hands it to the tested library: symbols can be
  * hidden, every name that was asked for is kept.
  *
  *     slt_double d;
@@ -12,7 +12,7 @@
 #include "../doubles/double_control.h"
 #include "slt.h"
 
-/* The library's file: argument --double-KIND=PATH of the test program, else variable SLT_DOUBLE_KIND. NULL: not built. */
+/* The library's file: argument --double-KIND=PATH of the program, else variable SLT_DOUBLE_KIND. NULL: not built. */
 const char *slt_double_path(const char *kind);
 
 typedef struct slt_double {

@@ -1,4 +1,4 @@
-/* The inside of the double of libcuda. Its declarations are its own: neither the library's under test nor a vendor's. */
+/* The inside of the double of libcuda. Its declarations are its own: not the tested library's, not a vendor's. */
 #ifndef CUDA_DOUBLE_H
 #define CUDA_DOUBLE_H
 

@@ -33,7 +33,7 @@ OLD(cuMemsetD8)
 OLD(cuStreamGetCtx_v2)
 OLD(cuEventElapsedTime_v2)
 
-/* Name, from which version on, what stands there then. The exported name is the symbol's own; all later rows of one name
+/* Name, from which version on, what stands there then. The exported name is the symbol's own; later rows of one name
    win over earlier ones. */
 #define DCU_SYMBOLS(X)                                                                                                 \
     X(cuInit, 2000, cuInit)                                                                                            \
