@@ -145,7 +145,8 @@ END_TEST
 
 static void is_target(const char *expected) {
     slw_device_options opt = options();
-    ck_assert_str_eq(opened(&opt).target, expected);
+    const slw_device_info info = opened(&opt);
+    ck_assert_str_eq(info.target, expected);
 }
 
 START_TEST(target_is_written_as_llvm_does) {
