@@ -272,6 +272,18 @@ START_TEST(drivers_of_every_age) {
 }
 END_TEST
 
+/* A vendor's initialisation may start a program (nvidia-modprobe): fork handlers of ours run in the middle of it. */
+START_TEST(a_driver_that_forks_while_it_initialises) {
+    start(_i);
+    alarm(20);
+    d.control->set(DOUBLE_INIT_FORKS, 1);
+    slt_ok(open_with(kinds[_i]), &err);
+    check_it_works(kinds[_i]);
+    slw_device_close(&device);
+    slt_double_check(&d);
+}
+END_TEST
+
 /* Finding out initialises nothing. */
 START_TEST(examining_calls_nothing) {
     slw_driver_status status = SLW_DRIVER_STATUS_INIT;
@@ -302,6 +314,7 @@ int main(void) {
     tcase_add_test(tcase, prohibited_mode);
     tcase_add_loop_test(tcase, mismatched_versions, 0, 3);
     tcase_add_loop_test(tcase, drivers_of_every_age, 0, count == 2 ? 10 : 6);
+    tcase_add_loop_test(tcase, a_driver_that_forks_while_it_initialises, 0, count);
     tcase_add_loop_test(tcase, examining_calls_nothing, 0, count);
     suite_add_tcase(suite, tcase);
     return slt_run(suite, NULL);
