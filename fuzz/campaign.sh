@@ -1,7 +1,7 @@
 #!/bin/sh
 # A campaign of AFL++: campaign.sh [SECONDS [TARGET…]], in the top of the tree. Builds the targets (`zig build fuzz-afl-build`) unless
 # PROGRAMS says where they are, runs each for SECONDS (60), PARALLEL of them at a time (2), and prints a table that docs/fuzzing.md
-# can take. What is new after minimising goes into fuzz/corpus/TARGET under its digest: files of at most KEEP_BYTES (4096), the
+# can take. What is new after minimising goes into fuzz/corpus/TARGET under its digest: files of at most KEEP_BYTES (6144), the
 # smallest KEEP_FILES (24) of a target; KEEP_FILES=0 keeps none. Crashes and hangs stay in WORK and are told: the step ends with 1.
 # AFL++ comes from the package afl++; machines of CI have none, and need none.
 set -eu
@@ -21,7 +21,7 @@ fi
 [ $# -gt 0 ] || set -- $(cd "$PROGRAMS" && echo fuzz_*)
 mkdir -p "$work"
 export PROGRAMS seconds work
-export KEEP_FILES="${KEEP_FILES:-24}" KEEP_BYTES="${KEEP_BYTES:-4096}"
+export KEEP_FILES="${KEEP_FILES:-24}" KEEP_BYTES="${KEEP_BYTES:-6144}"
 export AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_SKIP_CPUFREQ=1 AFL_NO_AFFINITY=1 AFL_NO_UI=1 AFL_QUIET=1 AFL_IGNORE_SEED_PROBLEMS=1
 export AFL_ALLOW_TMP=1 AFL_FORKSRV_INIT_TMOUT=60000
 export ASAN_OPTIONS=abort_on_error=1:symbolize=0:detect_leaks=0:allocator_may_return_null=1
@@ -82,15 +82,18 @@ if ! nice -n 10 afl-cmin -m none -t 5000 -i "$here/out/default/queue" -o "$here/
     exit 0
 fi
 mkdir -p "$here/small"
-find "$here/fewest" -type f -size +0 | while read -r file; do echo "$(wc -c <"$file") $file"; done | sort -n | head -n 200 |
+cuts=0
+find "$here/fewest" -type f -size +0 | while read -r file; do echo "$(wc -c <"$file") $file"; done | sort -n |
     while read -r size file; do
-        digest=$(sha256sum "$file" | cut -c1-16)
-        [ -e "$here/seeds/$digest" ] && continue
+        [ -e "$here/seeds/$(sha256sum "$file" | cut -c1-16)" ] && continue
         [ "$(ls "$here/small" | wc -l)" -ge "$KEEP_FILES" ] && break
-        if [ "$size" -gt 512 ]; then
-            timeout 20 nice -n 10 afl-tmin -m none -t 5000 -i "$file" -o "$here/tmin" -- "$PROGRAMS/$target" >/dev/null 2>&1 && file=$here/tmin
+        if [ "$size" -gt "$KEEP_BYTES" ]; then # too large to keep as it is; a few are tried
+            cuts=$((cuts + 1))
+            [ "$cuts" -gt 6 ] && break
+            timeout 20 nice -n 10 afl-tmin -m none -t 5000 -i "$file" -o "$here/tmin" -- "$PROGRAMS/$target" >/dev/null 2>&1 || continue
+            file=$here/tmin
+            [ "$(wc -c <"$file")" -le "$KEEP_BYTES" ] || continue
         fi
-        [ "$(wc -c <"$file")" -le "$KEEP_BYTES" ] || continue
         cp "$file" "$here/small/$(sha256sum "$file" | cut -c1-16)"
     done
 for file in "$here"/small/*; do
