@@ -100,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     slw_contract *of_text = must_read(read_text, text, text_size);
     slw_contract *of_binary = must_read(read_binary, binary, binary_size);
     check_same(&module, of_text, of_binary);
+    fuzz_accepted++;
     slwi_contract_free(NULL, &of_text);
     slwi_contract_free(NULL, &of_binary);
     return 0;

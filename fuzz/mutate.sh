@@ -15,14 +15,14 @@ c=fuzz/corpus
 # READER TARGET FILES…
 table() {
     cat <<END
-ptx fuzz_ptx $f/ptx $f/ptx-cases
+ptx fuzz_ptx --accepted $f/ptx $f/ptx-cases
 cubin fuzz_cubin $f/cubin
 fatbin fuzz_fatbin $f/fatbin
 amdgcn fuzz_amdgcn $f/hsaco/*.hsaco
 bundle fuzz_bundle $f/hsaco/*.bundle $f/hsaco/*.hipfb
-host fuzz_host_binary $c/fuzz_host_binary
-triton fuzz_triton_metadata $c/fuzz_triton_metadata
-contract fuzz_contract_json $c/fuzz_contract_json
+host fuzz_host_binary --accepted $c/fuzz_host_binary
+triton fuzz_triton_metadata --accepted $c/fuzz_triton_metadata
+contract fuzz_contract_json --accepted $c/fuzz_contract_json
 inspect fuzz_inspect $f/cubin $f/fatbin $f/hsaco $f/ptx
 same fuzz_same_kernel $c/fuzz_same_kernel
 END

@@ -1,10 +1,10 @@
 /* In place of libFuzzer: gives a target COUNT mutated copies of the files named, one after the other, always the same ones for the
  * same files, seed and count.
  *
- *     TARGET-mutate COUNT [--seed S] [--only I] [--from I] [--keep DIRECTORY] FILE|FOLDER…
+ *     TARGET COUNT [--seed S] [--only I] [--from I] [--keep DIRECTORY] [--accepted] FILE|FOLDER…
  *
  * Mutation I depends on I, the seed and the list of files alone, so `--only I` repeats one, and `--from I` goes on after one.
- * `--keep` writes each mutation there before it is tried, under one name, so that it survives what it does. Prints a line at the
+ * `--accepted` leaves out the files that the target refuses as they are, so that mutations come further in. `--keep` writes each mutation there before it is tried, under one name, so that it survives what it does. Prints a line at the
  * end: tried, accepted, seconds. What a mutation breaks (a promise, a sanitizer, a minute gone by) is told with its number. */
 #include <dirent.h>
 #include <errno.h>
@@ -74,6 +74,17 @@ static void load(const char *path) {
         load(name);
     }
     (void)closedir(folder);
+}
+
+/* Leaves the files that the target accepts. */
+static void only_accepted(void) {
+    size_t left = 0;
+    for (size_t i = 0; i < fixture_count; i++) {
+        const uint64_t before = fuzz_accepted;
+        (void)LLVMFuzzerTestOneInput(fixtures[i].data, fixtures[i].size);
+        if (fuzz_accepted != before) fixtures[left++] = fixtures[i];
+    }
+    if (left != 0) fixture_count = left;
 }
 
 /* ---- chance ---- */
@@ -167,10 +178,53 @@ static void mutate_elf(work *w) {
     else store(w, at, interesting(w->size), below(2) ? 4 : 8, 0);
 }
 
+/* In text: characters and words of the text itself, and numbers. */
+static void mutate_text(work *w) {
+    char number[32];
+    const size_t at = below(w->size), before = w->size;
+    switch (below(4)) {
+    case 0:
+        w->data[at] = w->data[below(w->size)];
+        break;
+    case 1: { /* a number in place of a digit */
+        size_t digit = at;
+        while (digit < w->size && (w->data[digit] < '0' || w->data[digit] > '9')) digit++;
+        const int n = snprintf(number, sizeof number, "%llu", (unsigned long long)interesting(w->size));
+        if (digit == w->size || n <= 0) break;
+        insert(w, digit, (size_t)n - 1);
+        if (w->size - before == (size_t)n - 1) memcpy(w->data + digit, number, (size_t)n);
+        break;
+    }
+    case 2: { /* a piece of the text once more */
+        uint8_t piece[48];
+        const size_t from = below(w->size), length = 1 + below(sizeof piece);
+        const size_t fits = length < w->size - from ? length : w->size - from;
+        memcpy(piece, w->data + from, fits);
+        insert(w, at, fits);
+        if (w->size - before == fits) memcpy(w->data + at, piece, fits);
+        break;
+    }
+    default:
+        remove_block(w, at, 1 + below(24));
+    }
+}
+
+static int is_text(const work *w) {
+    const size_t size = w->size < 64 ? w->size : 64;
+    for (size_t i = 0; i < size; i++) {
+        if (w->data[i] >= 0x7f || (w->data[i] < 0x20 && w->data[i] != '\n' && w->data[i] != '\t' && w->data[i] != '\r')) return 0;
+    }
+    return 1;
+}
+
 static void mutate_once(work *w) {
     if (w->size == 0) {
         insert(w, 0, 1);
         w->data[0] = (uint8_t)next();
+        return;
+    }
+    if (below(4) != 0 && is_text(w)) {
+        mutate_text(w);
         return;
     }
     const size_t at = place(w), bytes = (size_t)1 << below(4);
@@ -276,20 +330,23 @@ int main(int argc, char **argv) {
     uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 0, seed = 1, first = 0;
     const char *keep_in = NULL;
     size_t largest = 0;
+    int accepted_only = 0;
     for (int i = 2; i < argc; i++) {
         if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) seed = strtoull(argv[++i], NULL, 10);
         else if (i + 1 < argc && strcmp(argv[i], "--from") == 0) first = strtoull(argv[++i], NULL, 10);
         else if (i + 1 < argc && strcmp(argv[i], "--keep") == 0) keep_in = argv[++i];
+        else if (strcmp(argv[i], "--accepted") == 0) accepted_only = 1;
         else if (i + 1 < argc && strcmp(argv[i], "--only") == 0) {
             first = strtoull(argv[++i], NULL, 10);
             count = first + 1;
         } else load(argv[i]);
     }
     if (fixture_count == 0 || count <= first) {
-        (void)fprintf(stderr, "usage: %s COUNT [--seed S] [--only I] [--from I] [--keep DIRECTORY] FILE|FOLDER…\n", argv[0]);
+        (void)fprintf(stderr, "usage: %s COUNT [--seed S] [--only I] [--from I] [--keep DIRECTORY] [--accepted] FILE|FOLDER…\n", argv[0]);
         return 2;
     }
     qsort(fixtures, fixture_count, sizeof *fixtures, by_path);
+    if (accepted_only) only_accepted();
     for (size_t i = 0; i < fixture_count; i++) largest = fixtures[i].size > largest ? fixtures[i].size : largest;
     work w = {need(malloc(largest + 1024)), 0, largest + 1024};
     if (__sanitizer_set_death_callback != NULL) __sanitizer_set_death_callback(tell_number);
