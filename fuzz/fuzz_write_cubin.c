@@ -113,7 +113,9 @@ static void put_params(const writer *w, file *f, const fuzz_kernel *k) {
         number(f, 0, 4);
         number(f, i, 2);
         number(f, p->offset_bytes, 2);
-        number(f, wide ? p->size_bytes : (uint64_t)p->size_bytes << 18 | 0x1f000, 4);
+        /* Behind the size of a wide record: log2 of the pointee's alignment and its space, here 16 bytes, generic. */
+        const uint64_t pointee = p->size_bytes == 8 ? 0x05040000 : 0;
+        number(f, wide ? p->size_bytes | pointee : (uint64_t)p->size_bytes << 18 | 0x1f000, 4);
     }
 }
 

@@ -202,7 +202,8 @@ static slw_code bad(const about *a, const char *reason, const slwi_cubin_record 
 }
 
 /* KPARAM_INFO: u32 (an index, of opaque parameters), u16 ordinal, u16 offset, u32: log2 of the pointee's alignment
-   in bits 0-7, its address space in 8-11, 12-17 the bank, size in 18-31. V2 has the size alone in the last word. */
+   in bits 0-7, its address space in 8-11, 12-17 the bank, size in 18-31. V2, for sizes above 14 bits: size in 0-15, alignment in 16-23, space in 24-27
+   (as cuobjdump 13.5 reads it; every parameter of such a kernel has a record of this form). */
 static slw_code read_param(about *a, const slwi_cubin_record *record) {
     slw_code rc = expect(a->cubin, record, SLWI_CUBIN_SVAL, 12);
     if (rc != SLW_OK) return rc;
@@ -211,8 +212,8 @@ static slw_code read_param(about *a, const slwi_cubin_record *record) {
     uint32_t offset = place >> 16;
     uint32_t word = u32(record->payload, 8);
     int is_short = record->attribute == KPARAM_INFO;
-    uint32_t size = is_short ? word >> 18 : word;
-    uint32_t space = is_short ? (word >> 8) & 0xfu : 0;
+    uint32_t size = is_short ? word >> 18 : word & 0xffffu;
+    uint32_t space = (is_short ? word >> 8 : word >> 24) & 0xfu;
     /* As many records as parameters, each ordinal below that and none twice: none is missing. */
     if (ordinal >= a->kernel->param_count)
         return bad(a, "BAD_PARAMETER", record, "the record of a parameter is missing");

@@ -217,8 +217,8 @@ static int read_attribute(dcu_function *f, unsigned attribute, span payload) {
         return 1;
     case 0x17:
         return dcu_function_param(f, u16(payload, 4), u16(payload, 6), u32(payload, 8) >> 18);
-    case 0x45:
-        return dcu_function_param(f, u16(payload, 4), u16(payload, 6), u32(payload, 8));
+    case 0x45: /* the pointee's alignment and space stand above the size */
+        return dcu_function_param(f, u16(payload, 4), u16(payload, 6), u16(payload, 8));
     default:
         return 1;
     }

@@ -268,7 +268,7 @@ START_TEST(parameters) {
     ck_assert_uint_eq(err.limit, SLW_LIMIT_PARAM_BYTES);
     take("hg_90.cubin");
     cub_put(cub_record(data, ".nv.info.khuge", 0x45) + 12, 4, 0xffffffff);
-    expect("a size that overflows", SLW_E_INVALID_BINARY, "BAD_PARAMETER");
+    expect("a size past the end", SLW_E_INVALID_BINARY, "BAD_PARAMETER");
 }
 END_TEST
 
