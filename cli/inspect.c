@@ -110,20 +110,47 @@ verdict inspect_judge_image(const inspect_run *run, const slw_image *image, slw_
     return FITS_YES;
 }
 
+/* A program linked with the run-time's own empty images has containers with nothing to launch. */
+static int is_empty(const slw_image *image) {
+    return image->error != NULL && image->error->reason != NULL && strcmp(image->error->reason, "NO_ENTRY") == 0;
+}
+
+/* The image that is loaded of the container that begins at image `first`; *next is the next container's first. 0: none
+   runs there. *empty: nothing in the container could be launched anyway. */
+static int chosen_image(const inspect_run *run, const slw_inspection *inspection, size_t first, size_t *next,
+                        slw_image *chosen, int *empty) {
+    slw_image image = SLW_IMAGE_INIT;
+    uint32_t best = 0, container = 0;
+    *empty = 1;
+    for (*next = first; slw_inspection_image(inspection, *next, &image); (*next)++) {
+        if (*next == first) container = image.container;
+        if (image.container != container) break;
+        const uint32_t rank = slw_image_rank(&image, run->device->target);
+        if (rank > best) *chosen = image;
+        if (rank > best) best = rank;
+        if (!is_empty(&image)) *empty = 0;
+    }
+    return best != 0;
+}
+
+/* Each container is a module of its own, and of each the image counts that a device would load. */
 verdict inspect_judge_file(const inspect_run *run, const inspect_file *file) {
     if (run->device == NULL || file->inspection == NULL) return FITS_UNKNOWN;
-    verdict best[2] = {FITS_NO, FITS_NO}; /* of compiled images, of PTX */
-    int any[2] = {0, 0};
-    slw_image image = SLW_IMAGE_INIT;
-    for (size_t i = 0; slw_inspection_image(file->inspection, i, &image); i++) {
+    verdict whole = FITS_YES;
+    size_t next = 0, judged = 0;
+    for (size_t at = 0; at < slw_inspection_count(file->inspection); at = next) {
+        slw_image image = SLW_IMAGE_INIT;
         slw_error why = SLW_ERROR_INIT;
-        if (runs(run, &image, &why) != FITS_YES) continue;
-        const int ptx = image.kind == SLW_IMAGE_PTX;
+        int empty = 0;
+        const int any = chosen_image(run, file->inspection, at, &next, &image, &empty);
+        if (empty) continue;
+        judged++;
+        if (!any || image.error != NULL) return FITS_NO;
         const verdict it = inspect_judge_image(run, &image, &why);
-        any[ptx] = 1;
-        if (it == FITS_YES || (it == FITS_UNKNOWN && best[ptx] == FITS_NO)) best[ptx] = it;
+        if (it == FITS_NO) return FITS_NO;
+        if (it == FITS_UNKNOWN) whole = FITS_UNKNOWN;
     }
-    return best[any[0] ? 0 : 1];
+    return judged != 0 ? whole : FITS_NO;
 }
 
 int inspect_knows_registers(const slw_image *image, const slw_kernel_contract *kernel) {

@@ -223,7 +223,8 @@ slw_code inspect_print_file(inspect_run *run, const inspect_file *file, slw_erro
         return SLW_OK;
     }
     const size_t count = slw_inspection_count(file->inspection);
-    printf("%s: %s, %zu image%s", file->path, slw_file_format_name(slw_inspection_format(file->inspection)), count,
+    for (const char *c = file->path; *c != '\0'; c++) fputc((unsigned char)*c >= 0x80 ? *c : shown(*c), stdout);
+    printf(": %s, %zu image%s", slw_file_format_name(slw_inspection_format(file->inspection)), count,
            count == 1 ? "" : "s");
     if (file->fits == FITS_YES) printf(", fits %s", run->device->target);
     if (file->fits == FITS_NO) printf(", does not fit %s", run->device->target);

@@ -38,9 +38,10 @@ typedef struct slw_image {
     uint64_t size_bytes;          /* as they stand there */
     const slw_contract *contract; /* NULL: not read (compressed, LTO IR) or refused: then `error` says why */
     const slw_error *error;       /* NULL: none */
+    uint32_t container; /* which of the file's containers it stands in, from 0: each is loaded as one module */
 } slw_image;
 #define SLW_IMAGE_INIT                                                                                                 \
-    { sizeof(slw_image), SLW_IMAGE_UNKNOWN, NULL, NULL, NULL, 0, 0, NULL, NULL }
+    { sizeof(slw_image), SLW_IMAGE_UNKNOWN, NULL, NULL, NULL, 0, 0, NULL, NULL, 0 }
 
 typedef struct slw_inspection slw_inspection;
 
@@ -68,6 +69,10 @@ SLW_API slw_file_format slw_inspection_format(const slw_inspection *inspection);
 SLW_API size_t slw_inspection_count(const slw_inspection *inspection);
 /* Image `index`: 1, or 0 past the end. out->size is the caller's. */
 SLW_API int slw_inspection_image(const slw_inspection *inspection, size_t index, slw_image *out);
+/* How well the image suits a device of that target among those of its container. 0: it does not run there. The highest
+   of a container is the one that is loaded (and the one that slw_hydrate_options.target chooses): the exact binary, a
+   family's, an older minor number's, then PTX. Pure. */
+SLW_API uint32_t slw_image_rank(const slw_image *image, const char *target);
 
 /* The contract of a launch binary, alone (metadata.size 0) or agreeing with its metadata: Triton's X.json (any version
    from 3.2), or a contract as slipway.json keeps it. `target`: the device's, which chooses among several images; NULL:

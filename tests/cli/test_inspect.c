@@ -267,6 +267,9 @@ START_TEST(targets) {
         {"fatbin/f_msize.fatbin", "gfx90a", 1}, {"elf/small.o", "sm_80", 0},
         {"elf/small.o", "sm_90", 0},            {"elf/small.o", "sm_75", 1},
         {"elf/rdc.o", "sm_80", 1},
+        /* of a container the image that is chosen counts; each container has to have one */
+        {"elf/chosen.fatbin", "sm_86", 1},      {"elf/chosen.fatbin", "sm_80", 0},
+        {"elf/mixed.o", "sm_90", 1},            {"elf/mixed.o", "sm_80", 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char more[64];

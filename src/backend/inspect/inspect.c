@@ -14,6 +14,7 @@
 #include "inspect_state.h"
 #include "memory.h"
 #include "ptx_scan.h"
+#include "target.h"
 
 #define TAG         0x494e5350u /* "INSP" */
 #define TAG_DROPPED 0x44524f50u
@@ -173,4 +174,10 @@ int slw_inspection_image(const slw_inspection *inspection, size_t index, slw_ima
     if (!is_ours(inspection) || out == NULL || out->size != sizeof(*out) || index >= inspection->count) return 0;
     *out = inspection->images[index]->view;
     return 1;
+}
+
+uint32_t slw_image_rank(const slw_image *image, const char *target) {
+    if (image == NULL || image->size != sizeof(*image) || target == NULL) return 0;
+    const slwi_built_for built = {image->kind, image->target, image->isa_version};
+    return slwi_target_rank(&built, target);
 }

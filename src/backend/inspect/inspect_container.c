@@ -47,12 +47,16 @@ slw_code slwi_inspect_fatbin(slwi_inspect_walk *walk, slw_bytes fatbin, uint64_t
     for (;;) {
         slwi_fatbin_entry entry;
         memset(&entry, 0, sizeof(entry));
+        const uint64_t container_end = cursor.container_end;
         slw_code rc = slwi_fatbin_next(fatbin, walk->name, &cursor, &entry, walk->err);
-        if (rc == SLW_E_MISS) return SLW_OK;
+        if (rc == SLW_E_MISS) break;
         if (rc != SLW_OK) return moved(walk, offset_bytes, rc);
+        if (container_end != 0 && cursor.container_end != container_end) walk->container++;
         rc = add_entry(walk, &entry, offset_bytes);
         if (rc != SLW_OK) return rc;
     }
+    walk->container++;
+    return SLW_OK;
 }
 
 /* ---- bundles ---- */
@@ -90,6 +94,7 @@ static slw_code walk_bundle(slwi_inspect_walk *walk, slw_bytes bytes, uint64_t o
         rc = add_bundled(walk, &entry, offset_bytes);
         if (rc != SLW_OK) return rc;
     }
+    walk->container++;
     if (cursor.at > *end) *end = cursor.at; /* never a bundle inside this one's index */
     return SLW_OK;
 }

@@ -100,7 +100,7 @@ static void copy_text(char *to, size_t capacity, const char *text) {
     memcpy(to, text, size + 1);
 }
 
-static void describe(const slwi_found_image *found, slwi_inspected *image) {
+static void describe(const slwi_found_image *found, uint32_t container, slwi_inspected *image) {
     slw_image *view = &image->view;
     const char *target = found->target != NULL ? found->target : "";
     const char *isa = found->isa_version != NULL ? found->isa_version : "";
@@ -115,6 +115,7 @@ static void describe(const slwi_found_image *found, slwi_inspected *image) {
     view->compression = found->compression;
     view->offset_bytes = found->offset_bytes;
     view->size_bytes = found->bytes.size;
+    view->container = container;
 }
 
 static slw_code make_room(const slwi_inspect_walk *walk) {
@@ -157,7 +158,7 @@ slw_code slwi_inspect_add(slwi_inspect_walk *walk, const slwi_found_image *found
         slwi_free(&inspection->allocator, image);
         return rc;
     }
-    describe(found, image);
+    describe(found, walk->container, image);
     inspection->images[inspection->count++] = image;
     return SLW_OK;
 }

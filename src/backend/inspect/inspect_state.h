@@ -41,6 +41,7 @@ typedef struct slwi_inspect_walk {
     const char *name;       /* what errors call the file; NULL: none */
     uint64_t image_bytes;   /* of all images that were read: never more than the file holds, so time stays linear */
     uint64_t section_bytes; /* likewise of sections */
+    uint32_t container;     /* that the next image stands in */
     slw_error *err;
 } slwi_inspect_walk;
 
