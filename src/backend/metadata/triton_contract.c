@@ -211,12 +211,24 @@ static void fill_launch(const slwi_triton_metadata *m, slw_kernel_contract *kern
     memcpy(kernel->cluster, m->cluster_dims[0] != 0 ? m->cluster_dims : in_x, sizeof kernel->cluster);
 }
 
+/* Whoever gives the scratch has to know how it lies. */
+static slw_code check_scratch_alignment(const agreement *a) {
+    const slwi_triton_metadata *m = a->metadata;
+    const char *field = NULL;
+    if (m->global_scratch_bytes != 0 && m->global_scratch_alignment_bytes == 0) field = "global_scratch_align";
+    if (m->profile_scratch_bytes != 0 && m->profile_scratch_alignment_bytes == 0) field = "profile_scratch_align";
+    if (field == NULL) return SLW_OK;
+    about(a, field);
+    return slwi_fail(a->err, SLW_E_INVALID_METADATA, "MISSING_FIELD", "%s is missing, and there is scratch", field);
+}
+
 static slw_code make_contract(const slw_allocator *allocator, const agreement *a, slw_contract **out) {
     const uint32_t count = a->kernel->param_count;
     slw_param *params = slwi_alloc_array(allocator, count, sizeof *params);
     if (params == NULL) return slwi_fail_memory(a->err, count * sizeof *params);
     if (count > 0) memcpy(params, a->kernel->params, count * sizeof *params);
     slw_code rc = assign_scratch(a, params);
+    if (rc == SLW_OK) rc = check_scratch_alignment(a);
     if (rc == SLW_OK) {
         slw_kernel_contract kernel = *a->kernel;
         slw_contract contract = *a->binary;

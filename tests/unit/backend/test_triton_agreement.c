@@ -154,6 +154,11 @@ START_TEST(scratch_that_is_there) {
     ck_assert_uint_eq(kernel->params[4].offset_bytes, 32);
     ck_assert_int_eq(kernel->params[5].role, SLW_ROLE_PROFILE_SCRATCH);
     slw_contract_release(&triton_heap, &contract);
+    slw_bytes bare = triton_replace(e.metadata, "\"global_scratch_size\": 0, \"global_scratch_align\": 1",
+                                    "\"global_scratch_size\": 64");
+    ck_assert_int_eq(triton_contract_of(&e, bare, &contract, &err), SLW_E_INVALID_METADATA);
+    ck_assert_str_eq(err.subject, "global_scratch_align");
+    free((void *)(uintptr_t)bare.data);
     free((void *)(uintptr_t)one.data);
     free((void *)(uintptr_t)two.data);
     free((void *)(uintptr_t)three.data);
