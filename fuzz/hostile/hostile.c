@@ -27,32 +27,38 @@ static slw_code done(slw_code rc, slw_contract *contract) {
 
 static slw_code read_ptx(slw_bytes file, slw_error *err) {
     slw_contract *c = NULL;
-    return done(slwi_ptx_read_contract(NULL, file, "cuda", NULL, &c, err), c);
+    const slw_code rc = slwi_ptx_read_contract(NULL, file, "cuda", NULL, &c, err);
+    return done(rc, c);
 }
 
 static slw_code read_cubin(slw_bytes file, slw_error *err) {
     slw_contract *c = NULL;
-    return done(slwi_cubin_contract(NULL, file, NULL, &c, err), c);
+    const slw_code rc = slwi_cubin_contract(NULL, file, NULL, &c, err);
+    return done(rc, c);
 }
 
 static slw_code read_fatbin(slw_bytes file, slw_error *err) {
     slw_contract *c = NULL;
-    return done(slwi_fatbin_contract(NULL, file, NULL, "sm_90", &c, err), c);
+    const slw_code rc = slwi_fatbin_contract(NULL, file, NULL, "sm_90", &c, err);
+    return done(rc, c);
 }
 
 static slw_code read_amdgcn(slw_bytes file, slw_error *err) {
     slw_contract *c = NULL;
-    return done(slwi_amdgcn_contract(NULL, file, NULL, &c, err), c);
+    const slw_code rc = slwi_amdgcn_contract(NULL, file, NULL, &c, err);
+    return done(rc, c);
 }
 
 static slw_code read_bundle(slw_bytes file, slw_error *err) {
     slw_contract *c = NULL;
-    return done(slwi_bundle_contract(NULL, file, NULL, "gfx90a", &c, err), c);
+    const slw_code rc = slwi_bundle_contract(NULL, file, NULL, "gfx90a", &c, err);
+    return done(rc, c);
 }
 
 static slw_code read_host(slw_bytes file, slw_error *err) {
     slw_contract *c = NULL;
-    return done(slwi_host_read_contract(NULL, file, NULL, &c, err), c);
+    const slw_code rc = slwi_host_read_contract(NULL, file, NULL, &c, err);
+    return done(rc, c);
 }
 
 static slw_code read_contract(slw_bytes file, slw_error *err) {
