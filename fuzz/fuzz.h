@@ -36,7 +36,7 @@ void fuzz_heap_end(fuzz_heap *heap); /* requires that nothing is alive */
 uint64_t fuzz_pick(const uint8_t *data, size_t size, uint64_t below);
 
 /* Set by replay_main.c: every allocation of an input fails in turn (the first FUZZ_FAULTS_MAX of them), not one of them. */
-extern int fuzz_every_fault;
+extern int fuzz_every_fault; /* 1: every allocation, 0: one of them, -1: none */
 #define FUZZ_FAULTS_MAX 48u
 /* The faults to try, of `calls` allocations: from *first, how many. */
 uint64_t fuzz_faults(const uint8_t *data, size_t size, uint64_t calls, uint64_t *first);

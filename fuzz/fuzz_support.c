@@ -70,7 +70,7 @@ int fuzz_every_fault;
 
 uint64_t fuzz_faults(const uint8_t *data, size_t size, uint64_t calls, uint64_t *first) {
     *first = 1;
-    if (calls == 0) return 0;
+    if (calls == 0 || fuzz_every_fault < 0) return 0;
     if (fuzz_every_fault) return calls < FUZZ_FAULTS_MAX ? calls : FUZZ_FAULTS_MAX;
     *first = 1 + fuzz_pick(data, size, calls);
     return 1;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Mutations of the fixtures, under ASan and UBSan: mutate.sh [COUNT [READER…]], in the top of the tree, after `zig build mutate`
 # (which builds and calls this). A reader is one of those in the table below; none: all. PARALLEL of them run at a time (2); SEED
-# gives other mutations (1). One line a reader; ends with 1 when one found something: then its last line says which mutation,
-# and `PROGRAMS/TARGET COUNT --only I FILES…` (printed) repeats it.
+# gives other mutations (1); ONCE=1 leaves out the second run of each with a failing allocation. One line a reader; ends with 1
+# when one found something: then its last line says which mutation, and `PROGRAMS/TARGET COUNT --only I FILES…` repeats it.
 set -eu
 count=${1:-20000}
 [ $# -gt 0 ] && shift
@@ -35,7 +35,7 @@ cat >"$work/one.sh" <<'END'
 work=$1 programs=$2 count=$3 seed=$4 reader=$5 target=$6
 shift 6
 export UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:malloc_context_size=2:quarantine_size_mb=16
-if nice -n 10 "$programs/$target" "$count" --seed "$seed" "$@" >"$work/$reader.out" 2>"$work/$reader.err"; then
+if nice -n 10 "$programs/$target" "$count" --seed "$seed" ${ONCE:+--once} "$@" >"$work/$reader.out" 2>"$work/$reader.err"; then
     echo "$reader: $(tail -n 1 "$work/$reader.out")"
 else
     echo "$reader: FOUND by $programs/$target $count --seed $seed $*"

@@ -1,11 +1,13 @@
 /* In place of libFuzzer: gives a target COUNT mutated copies of the files named, one after the other, always the same ones for the
  * same files, seed and count.
  *
- *     TARGET COUNT [--seed S] [--only I] [--from I] [--keep DIRECTORY] [--accepted] FILE|FOLDER…
+ *     TARGET COUNT [--seed S] [--only I] [--from I] [--keep DIRECTORY] [--accepted] [--once] FILE|FOLDER…
  *
- * Mutation I depends on I, the seed and the list of files alone, so `--only I` repeats one, and `--from I` goes on after one.
- * `--accepted` leaves out the files that the target refuses as they are, so that mutations come further in. `--keep` writes each mutation there before it is tried, under one name, so that it survives what it does. Prints a line at the
- * end: tried, accepted, seconds. What a mutation breaks (a promise, a sanitizer, a minute gone by) is told with its number. */
+ * Mutation I depends on I, the seed and the list of files alone, so `--only I` repeats one, and `--from I` goes on
+ * after one. `--accepted` leaves out the files that the target refuses as they are, so that mutations come further
+ * in. `--keep` writes each mutation there before it is tried, under one name, so that it survives what it does.
+ * Prints a line at the end: tried, accepted, seconds. What a mutation breaks (a promise, a sanitizer, a minute gone
+ * by) is told with its number. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -336,6 +338,7 @@ int main(int argc, char **argv) {
         else if (i + 1 < argc && strcmp(argv[i], "--from") == 0) first = strtoull(argv[++i], NULL, 10);
         else if (i + 1 < argc && strcmp(argv[i], "--keep") == 0) keep_in = argv[++i];
         else if (strcmp(argv[i], "--accepted") == 0) accepted_only = 1;
+        else if (strcmp(argv[i], "--once") == 0) fuzz_every_fault = -1; /* no second run with a failing allocation */
         else if (i + 1 < argc && strcmp(argv[i], "--only") == 0) {
             first = strtoull(argv[++i], NULL, 10);
             count = first + 1;
