@@ -6,7 +6,8 @@
 #include "bundle_read.h"
 #include "fuzz_contract.h"
 
-static const char *const targets[] = {NULL, "gfx90a:sramecc+:xnack-", "gfx942:sramecc+:xnack-", "gfx906", "gfx1100", "sm_90"};
+static const char *const targets[] = {NULL,   "gfx90a:sramecc+:xnack-", "gfx942:sramecc+:xnack-", "gfx906", "gfx1100",
+                                      "sm_90"};
 #define TARGETS (sizeof targets / sizeof targets[0])
 static const char *target;
 
@@ -16,7 +17,8 @@ static slw_code read_bundle(const slw_allocator *allocator, slw_bytes input, slw
 
 static void check_inside(slw_bytes part, slw_bytes file) {
     const uint8_t *begin = file.data, *at = part.data;
-    if (part.size != 0) FUZZ_REQUIRE(at >= begin && part.size <= file.size && (size_t)(at - begin) <= file.size - part.size);
+    if (part.size != 0)
+        FUZZ_REQUIRE(at >= begin && part.size <= file.size && (size_t)(at - begin) <= file.size - part.size);
 }
 
 static slw_code walk(slw_bytes file) {
@@ -39,7 +41,8 @@ static slw_code walk(slw_bytes file) {
         check_inside(entry.triple, file);
         check_inside(entry.bytes, file);
         FUZZ_REQUIRE(memchr(entry.target, 0, sizeof entry.target) != NULL);
-        FUZZ_REQUIRE(entry.bytes.size == 0 || (const uint8_t *)entry.bytes.data == (const uint8_t *)file.data + entry.offset_bytes);
+        FUZZ_REQUIRE(entry.bytes.size == 0 ||
+                     (const uint8_t *)entry.bytes.data == (const uint8_t *)file.data + entry.offset_bytes);
     }
     FUZZ_REQUIRE(count == bundle.count);
     return rc;
@@ -52,8 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t i = 0; i < 2; i++) { /* with none, and with one that depends on the input */
         target = targets[i == 0 ? 0 : fuzz_pick(data, size, TARGETS)];
         const slw_code rc = fuzz_contract(read_bundle, data, size);
-        FUZZ_REQUIRE(rc == SLW_OK || rc == SLW_E_INVALID_BINARY || rc == SLW_E_UNSUPPORTED_INPUT || rc == SLW_E_TARGET_MISMATCH ||
-                     rc == SLW_E_LIMIT || rc == SLW_E_CONTRACT_MISMATCH || rc == SLW_E_USAGE);
+        FUZZ_REQUIRE(rc == SLW_OK || rc == SLW_E_INVALID_BINARY || rc == SLW_E_UNSUPPORTED_INPUT ||
+                     rc == SLW_E_TARGET_MISMATCH || rc == SLW_E_LIMIT || rc == SLW_E_CONTRACT_MISMATCH ||
+                     rc == SLW_E_USAGE);
         if (rc == SLW_OK) FUZZ_REQUIRE(walked == SLW_OK);
     }
     return 0;

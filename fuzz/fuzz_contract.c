@@ -154,6 +154,7 @@ slw_code fuzz_contract(fuzz_reader read, const uint8_t *data, size_t size) {
     slwi_contract_free(&heap.allocator, &first.contract);
     fuzz_heap_end(&heap);
     uint64_t fault;
-    for (uint64_t n = fuzz_faults(data, size, calls, &fault); n > 0; n--) ask_without_memory(read, data, size, first.code, fault++);
+    for (uint64_t n = fuzz_faults(data, size, calls, &fault); n > 0; n--)
+        ask_without_memory(read, data, size, first.code, fault++);
     return first.code;
 }

@@ -56,7 +56,8 @@ static slw_code renew_both(const slw_allocator *allocator, const slw_contract *s
         return rc;
     }
     fuzz_check_contract(renewed);
-    FUZZ_REQUIRE(renewed->kernel_count == derived->kernel_count && renewed->reader_revision == derived->reader_revision);
+    FUZZ_REQUIRE(renewed->kernel_count == derived->kernel_count &&
+                 renewed->reader_revision == derived->reader_revision);
     FUZZ_REQUIRE(slwi_contract_compare(renewed, derived, &err) == SLW_OK);
     slwi_contract_free(allocator, &renewed);
     return rc;

@@ -16,7 +16,8 @@ static slw_code read_fatbin(const slw_allocator *allocator, slw_bytes input, slw
 
 static void check_entry(const slwi_fatbin_entry *entry, slw_bytes file) {
     FUZZ_REQUIRE(entry->offset_bytes <= file.size && entry->bytes.size <= file.size - entry->offset_bytes);
-    FUZZ_REQUIRE(entry->bytes.size == 0 || (const uint8_t *)entry->bytes.data == (const uint8_t *)file.data + entry->offset_bytes);
+    FUZZ_REQUIRE(entry->bytes.size == 0 ||
+                 (const uint8_t *)entry->bytes.data == (const uint8_t *)file.data + entry->offset_bytes);
     FUZZ_REQUIRE(memchr(entry->target, 0, sizeof entry->target) != NULL);
     FUZZ_REQUIRE(memchr(entry->isa_version, 0, sizeof entry->isa_version) != NULL);
     FUZZ_REQUIRE(entry->kind == SLW_IMAGE_UNKNOWN || entry->kind == SLW_IMAGE_CUBIN || entry->kind == SLW_IMAGE_PTX ||
@@ -47,8 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t i = 0; i < 2; i++) { /* with none, and with one that depends on the input */
         target = targets[i == 0 ? 0 : fuzz_pick(data, size, TARGETS)];
         const slw_code rc = fuzz_contract(read_fatbin, data, size);
-        FUZZ_REQUIRE(rc == SLW_OK || rc == SLW_E_INVALID_BINARY || rc == SLW_E_INVALID_PTX || rc == SLW_E_UNSUPPORTED_INPUT ||
-                     rc == SLW_E_TARGET_MISMATCH || rc == SLW_E_LIMIT || rc == SLW_E_USAGE);
+        FUZZ_REQUIRE(rc == SLW_OK || rc == SLW_E_INVALID_BINARY || rc == SLW_E_INVALID_PTX ||
+                     rc == SLW_E_UNSUPPORTED_INPUT || rc == SLW_E_TARGET_MISMATCH || rc == SLW_E_LIMIT ||
+                     rc == SLW_E_USAGE);
         if (rc == SLW_OK) FUZZ_REQUIRE(walked == SLW_E_MISS && slwi_fatbin_recognises((slw_bytes){data, size}));
     }
     return 0;

@@ -25,7 +25,8 @@ static void check_preflight(const slw_contract *contract) {
             if (rc == SLW_OK) continue;
             FUZZ_REQUIRE(rc == SLW_E_TARGET_MISMATCH || rc == SLW_E_OUT_OF_RESOURCES || rc == SLW_E_INVALID_LAUNCH);
             FUZZ_REQUIRE(err.code == rc && err.message[0] != '\0');
-            if (rc == SLW_E_OUT_OF_RESOURCES) FUZZ_REQUIRE(err.resource != NULL && err.required > err.limit && err.unit != NULL);
+            if (rc == SLW_E_OUT_OF_RESOURCES)
+                FUZZ_REQUIRE(err.resource != NULL && err.required > err.limit && err.unit != NULL);
         }
     }
 }
@@ -53,8 +54,8 @@ static slw_code inspect(const slw_allocator *allocator, const uint8_t *data, siz
     const slw_code rc = slw_inspect(&options, (slw_bytes){data, size}, &inspection, &err);
     FUZZ_REQUIRE((rc == SLW_OK) == (inspection != NULL));
     if (rc != SLW_OK) {
-        FUZZ_REQUIRE(rc == SLW_E_UNSUPPORTED_INPUT || rc == SLW_E_INVALID_BINARY || rc == SLW_E_INVALID_PTX || rc == SLW_E_LIMIT ||
-                     rc == SLW_E_NO_MEMORY);
+        FUZZ_REQUIRE(rc == SLW_E_UNSUPPORTED_INPUT || rc == SLW_E_INVALID_BINARY || rc == SLW_E_INVALID_PTX ||
+                     rc == SLW_E_LIMIT || rc == SLW_E_NO_MEMORY);
         fuzz_check_reader_refusal(rc, &err, size);
         return rc;
     }

@@ -61,8 +61,10 @@ static void block_from(source *s, uint32_t sm, fuzz_kernel *k) {
     if (what & 4) k->max_registers = 16 + below(s, 200);
     if (what & 8) k->min_blocks = 1 + below(s, 8);
     if (sm < 90) return;
-    if (what & 16) triple_from(s, 4, 2, 1, k->cluster);
-    else if (what & 32) k->max_cluster_rank = 1 + below(s, 16);
+    if (what & 16)
+        triple_from(s, 4, 2, 1, k->cluster);
+    else if (what & 32)
+        k->max_cluster_rank = 1 + below(s, 16);
     k->explicit_cluster = (what & 64) != 0;
     k->blocks_are_clusters = (what & 128) != 0 && k->cluster[0] != 0 && k->reqntid[0] != 0;
 }

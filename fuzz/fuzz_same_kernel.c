@@ -25,7 +25,9 @@ static slw_contract *must_read(fuzz_reader read, const void *data, size_t size) 
     slw_error err = SLW_ERROR_INIT;
     slw_contract *contract = NULL;
     const slw_code rc = read(NULL, (slw_bytes){data, size}, &contract, &err);
-    if (rc != SLW_OK) (void)fprintf(stderr, "%s %s at %llu: %s\n", slw_code_name(rc), err.reason, (unsigned long long)err.offset_bytes, err.message);
+    if (rc != SLW_OK)
+        (void)fprintf(stderr, "%s %s at %llu: %s\n", slw_code_name(rc), err.reason,
+                      (unsigned long long)err.offset_bytes, err.message);
     FUZZ_REQUIRE(rc == SLW_OK);
     return contract;
 }

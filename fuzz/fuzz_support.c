@@ -95,6 +95,7 @@ slw_code fuzz_with_fault(fuzz_once once, const uint8_t *data, size_t size) {
 void fuzz_check_refusal(slw_code code, const slw_error *err, size_t text_size) {
     FUZZ_REQUIRE(code != SLW_OK && err->code == code);
     FUZZ_REQUIRE(err->message[0] != '\0' && memchr(err->message, 0, sizeof err->message) != NULL);
-    for (const char *c = err->message; *c != '\0'; c++) FUZZ_REQUIRE((unsigned char)*c >= 0x20 && *c != 0x7f); /* one line */
+    for (const char *c = err->message; *c != '\0'; c++)
+        FUZZ_REQUIRE((unsigned char)*c >= 0x20 && *c != 0x7f); /* one line */
     FUZZ_REQUIRE((err->present & SLW_ERROR_HAS_OFFSET) == 0 || err->offset_bytes <= text_size);
 }

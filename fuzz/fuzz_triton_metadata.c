@@ -29,7 +29,8 @@ static uint32_t number_of(const char *text, size_t size, const char *key, uint32
     const char *at = value_of(text, size, key);
     uint32_t value = 0;
     if (at == NULL || *at < '0' || *at > '9') return otherwise;
-    for (; at < text + size && *at >= '0' && *at <= '9' && value < 100000; at++) value = value * 10 + (uint32_t)(*at - '0');
+    for (; at < text + size && *at >= '0' && *at <= '9' && value < 100000; at++)
+        value = value * 10 + (uint32_t)(*at - '0');
     return value;
 }
 

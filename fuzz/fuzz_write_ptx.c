@@ -42,9 +42,12 @@ static void put_param(text *t, const fuzz_kernel *k, uint32_t index, int odd) {
 static void put_triple(text *t, const char *word, const uint32_t d[3]) {
     if (d[0] == 0) return;
     /* Dimensions that are 1 may be left out from the end. */
-    if (d[2] != 1) put(t, "%s %u, %u, %u\n", word, d[0], d[1], d[2]);
-    else if (d[1] != 1) put(t, "%s %u, %u\n", word, d[0], d[1]);
-    else put(t, "%s %u\n", word, d[0]);
+    if (d[2] != 1)
+        put(t, "%s %u, %u, %u\n", word, d[0], d[1], d[2]);
+    else if (d[1] != 1)
+        put(t, "%s %u, %u\n", word, d[0], d[1]);
+    else
+        put(t, "%s %u\n", word, d[0]);
 }
 
 static void put_kernel(text *t, const fuzz_kernel *k, int odd) {

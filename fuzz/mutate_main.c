@@ -113,9 +113,37 @@ typedef struct work {
 } work;
 
 static uint64_t interesting(size_t size) {
-    static const uint64_t values[] = {0, 1, 2, 3, 4, 7, 8, 16, 24, 63, 64, 65, 127, 128, 255, 256, 1024, 4095, 4096, 32764, 32768,
-                                      65279, 65535, 65536, 0x7fffffff, 0x80000000u, 0xfffffff0u, 0xffffffffu,
-                                      UINT64_C(0x7fffffffffffffff), UINT64_C(0x8000000000000000), UINT64_C(0xfffffffffffffff8),
+    static const uint64_t values[] = {0,
+                                      1,
+                                      2,
+                                      3,
+                                      4,
+                                      7,
+                                      8,
+                                      16,
+                                      24,
+                                      63,
+                                      64,
+                                      65,
+                                      127,
+                                      128,
+                                      255,
+                                      256,
+                                      1024,
+                                      4095,
+                                      4096,
+                                      32764,
+                                      32768,
+                                      65279,
+                                      65535,
+                                      65536,
+                                      0x7fffffff,
+                                      0x80000000u,
+                                      0xfffffff0u,
+                                      0xffffffffu,
+                                      UINT64_C(0x7fffffffffffffff),
+                                      UINT64_C(0x8000000000000000),
+                                      UINT64_C(0xfffffffffffffff8),
                                       UINT64_MAX};
     switch (below(4)) {
     case 0:
@@ -176,8 +204,10 @@ static void mutate_elf(work *w) {
         }
     }
     at &= ~(size_t)3;
-    if (below(3) == 0) store(w, at, fetch(w, at, 4) + below(9) - 4, 4, 0);
-    else store(w, at, interesting(w->size), below(2) ? 4 : 8, 0);
+    if (below(3) == 0)
+        store(w, at, fetch(w, at, 4) + below(9) - 4, 4, 0);
+    else
+        store(w, at, interesting(w->size), below(2) ? 4 : 8, 0);
 }
 
 /* In text: characters and words of the text itself, and numbers. */
@@ -214,7 +244,8 @@ static void mutate_text(work *w) {
 static int is_text(const work *w) {
     const size_t size = w->size < 64 ? w->size : 64;
     for (size_t i = 0; i < size; i++) {
-        if (w->data[i] >= 0x7f || (w->data[i] < 0x20 && w->data[i] != '\n' && w->data[i] != '\t' && w->data[i] != '\r')) return 0;
+        if (w->data[i] >= 0x7f || (w->data[i] < 0x20 && w->data[i] != '\n' && w->data[i] != '\t' && w->data[i] != '\r'))
+            return 0;
     }
     return 1;
 }
@@ -264,12 +295,18 @@ static void mutate_once(work *w) {
     case 9: {
         const size_t length = 1 + below(32), before = w->size;
         insert(w, at, length);
-        for (size_t i = 0; i < w->size - before; i++) w->data[at + i] = (uint8_t)(below(2) ? next() : w->data[below(before)]);
+        for (size_t i = 0; i < w->size - before; i++)
+            w->data[at + i] = (uint8_t)(below(2) ? next() : w->data[below(before)]);
         break;
     }
     default:
-        if (w->size > 64 && memcmp(w->data, "\x7f" "ELF", 4) == 0) mutate_elf(w);
-        else store(w, at & ~(size_t)3, interesting(w->size), 4, 0);
+        if (w->size > 64 && memcmp(w->data,
+                                   "\x7f"
+                                   "ELF",
+                                   4) == 0)
+            mutate_elf(w);
+        else
+            store(w, at & ~(size_t)3, interesting(w->size), 4, 0);
     }
 }
 
@@ -334,18 +371,26 @@ int main(int argc, char **argv) {
     size_t largest = 0;
     int accepted_only = 0;
     for (int i = 2; i < argc; i++) {
-        if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) seed = strtoull(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--from") == 0) first = strtoull(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--keep") == 0) keep_in = argv[++i];
-        else if (strcmp(argv[i], "--accepted") == 0) accepted_only = 1;
-        else if (strcmp(argv[i], "--once") == 0) fuzz_every_fault = -1; /* no second run with a failing allocation */
+        if (i + 1 < argc && strcmp(argv[i], "--seed") == 0)
+            seed = strtoull(argv[++i], NULL, 10);
+        else if (i + 1 < argc && strcmp(argv[i], "--from") == 0)
+            first = strtoull(argv[++i], NULL, 10);
+        else if (i + 1 < argc && strcmp(argv[i], "--keep") == 0)
+            keep_in = argv[++i];
+        else if (strcmp(argv[i], "--accepted") == 0)
+            accepted_only = 1;
+        else if (strcmp(argv[i], "--once") == 0)
+            fuzz_every_fault = -1; /* no second run with a failing allocation */
         else if (i + 1 < argc && strcmp(argv[i], "--only") == 0) {
             first = strtoull(argv[++i], NULL, 10);
             count = first + 1;
-        } else load(argv[i]);
+        } else
+            load(argv[i]);
     }
     if (fixture_count == 0 || count <= first) {
-        (void)fprintf(stderr, "usage: %s COUNT [--seed S] [--only I] [--from I] [--keep DIRECTORY] [--accepted] FILE|FOLDER…\n", argv[0]);
+        (void)fprintf(stderr,
+                      "usage: %s COUNT [--seed S] [--only I] [--from I] [--keep DIRECTORY] [--accepted] FILE|FOLDER…\n",
+                      argv[0]);
         return 2;
     }
     qsort(fixtures, fixture_count, sizeof *fixtures, by_path);

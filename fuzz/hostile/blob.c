@@ -160,7 +160,10 @@ static void name_sections(elf_file *f) {
 
 static void put_header(elf_file *f, uint64_t segments, uint64_t sections) {
     blob head = {f->out->data, 0, 64};
-    blob_put(&head, "\x7f" "ELF\x02\x01\x01", 7);
+    blob_put(&head,
+             "\x7f"
+             "ELF\x02\x01\x01",
+             7);
     blob_number(&head, f->os_abi, 1);
     blob_number(&head, f->abi_version, 1);
     blob_fill(&head, 0, 7);

@@ -125,10 +125,13 @@ static void run_file(const char *kind, const hostile_file *file, reader read, si
     }
     if (getenv("HOSTILE_WORDS") != NULL && code != SLW_OK) (void)fprintf(stderr, "%s: %s\n", file->name, err.message);
     const double ratio = seconds[0] > 0.005 ? seconds[1] / seconds[0] : 0;
-    (void)printf("| %s | %s | %.0f, %.0f MiB | %s%s%s | %.3f | %.3f |", kind, file->name, bytes[0], bytes[1], slw_code_name(code),
-                 err.reason != NULL ? " " : "", err.reason != NULL ? err.reason : "", seconds[0], seconds[1]);
-    if (ratio != 0) (void)printf(" %.1f |%s\n", ratio, ratio > 3.0 && seconds[1] > 0.2 ? " SUPERLINEAR" : "");
-    else (void)printf(" – |\n");
+    (void)printf("| %s | %s | %.0f, %.0f MiB | %s%s%s | %.3f | %.3f |", kind, file->name, bytes[0], bytes[1],
+                 slw_code_name(code), err.reason != NULL ? " " : "", err.reason != NULL ? err.reason : "", seconds[0],
+                 seconds[1]);
+    if (ratio != 0)
+        (void)printf(" %.1f |%s\n", ratio, ratio > 3.0 && seconds[1] > 0.2 ? " SUPERLINEAR" : "");
+    else
+        (void)printf(" – |\n");
     (void)fflush(stdout);
 }
 
@@ -145,18 +148,28 @@ int main(int argc, char **argv) {
         const hostile_file *files;
         reader read;
     } all[] = {
-        {"ptx", hostile_ptx, read_ptx},          {"cubin", hostile_cubin, read_cubin},   {"fatbin", hostile_fatbin, read_fatbin},
-        {"amdgcn", hostile_amdgcn, read_amdgcn}, {"bundle", hostile_bundle, read_bundle}, {"host", hostile_host, read_host},
-        {"contract", hostile_contract, read_contract}, {"triton", hostile_triton, read_triton}, {"inspect", hostile_ptx, inspect},
-        {"inspect", hostile_cubin, inspect},     {"inspect", hostile_fatbin, inspect},   {"inspect", hostile_amdgcn, inspect},
-        {"inspect", hostile_bundle, inspect},    {"inspect", hostile_host, inspect},
+        {"ptx", hostile_ptx, read_ptx},
+        {"cubin", hostile_cubin, read_cubin},
+        {"fatbin", hostile_fatbin, read_fatbin},
+        {"amdgcn", hostile_amdgcn, read_amdgcn},
+        {"bundle", hostile_bundle, read_bundle},
+        {"host", hostile_host, read_host},
+        {"contract", hostile_contract, read_contract},
+        {"triton", hostile_triton, read_triton},
+        {"inspect", hostile_ptx, inspect},
+        {"inspect", hostile_cubin, inspect},
+        {"inspect", hostile_fatbin, inspect},
+        {"inspect", hostile_amdgcn, inspect},
+        {"inspect", hostile_bundle, inspect},
+        {"inspect", hostile_host, inspect},
     };
     const size_t size = (argc > 1 ? strtoull(argv[1], NULL, 10) : 64) << 20;
     if (size == 0) {
         (void)fprintf(stderr, "usage: %s [MIB [READER…]]\n", argv[0]);
         return 2;
     }
-    (void)printf("| reader | file | sizes | answer | seconds, half | seconds, whole | ratio |\n|---|---|---|---|---|---|---|\n");
+    (void)printf(
+        "| reader | file | sizes | answer | seconds, half | seconds, whole | ratio |\n|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         int wanted = argc <= 2;
         for (int a = 2; a < argc; a++) wanted |= strcmp(argv[a], all[i].kind) == 0;

@@ -13,8 +13,8 @@ typedef struct blob {
 void blob_put(blob *b, const void *data, size_t size);
 void blob_text(blob *b, const char *text);
 void blob_format(blob *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void blob_number(blob *b, uint64_t value, size_t bytes);     /* little endian */
-void blob_big(blob *b, uint64_t value, size_t bytes);        /* big endian */
+void blob_number(blob *b, uint64_t value, size_t bytes); /* little endian */
+void blob_big(blob *b, uint64_t value, size_t bytes);    /* big endian */
 void blob_fill(blob *b, uint8_t value, size_t size);
 void blob_align(blob *b, size_t alignment);
 void blob_free(blob *b);
@@ -27,8 +27,8 @@ typedef struct hostile_file {
 } hostile_file;
 
 /* Each ended by a NULL name. */
-extern const hostile_file hostile_ptx[], hostile_cubin[], hostile_fatbin[], hostile_amdgcn[], hostile_bundle[], hostile_host[],
-    hostile_contract[], hostile_triton[];
+extern const hostile_file hostile_ptx[], hostile_cubin[], hostile_fatbin[], hostile_amdgcn[], hostile_bundle[],
+    hostile_host[], hostile_contract[], hostile_triton[];
 
 /* ---- a small writer of ELF files ---- */
 

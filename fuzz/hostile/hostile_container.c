@@ -78,9 +78,9 @@ static void cubin_inside(size_t size, blob *b) {
 }
 
 const hostile_file hostile_fatbin[] = {
-    {"4,000 entries", entries},         {"4,000 entries of one target", same_target}, {"one entry", one_entry}, {"too many entries", too_many},
-    {"empty containers", empty_containers}, {"4,000 containers", containers},          {"only headers", headers}, {"a cubin of symbols", cubin_inside},
-    {NULL, NULL},
+    {"4,000 entries", entries},     {"4,000 entries of one target", same_target}, {"one entry", one_entry},
+    {"too many entries", too_many}, {"empty containers", empty_containers},       {"4,000 containers", containers},
+    {"only headers", headers},      {"a cubin of symbols", cubin_inside},         {NULL, NULL},
 };
 
 /* ---- bundles ---- */
@@ -138,6 +138,10 @@ static void one_image(size_t size, blob *b) {
 }
 
 const hostile_file hostile_bundle[] = {
-    {"4,000 entries", images},          {"4,000 entries over one image", same_image}, {"long ids", long_ids},
-    {"too many entries", too_many_images}, {"one image of symbols", one_image},       {NULL, NULL},
+    {"4,000 entries", images},
+    {"4,000 entries over one image", same_image},
+    {"long ids", long_ids},
+    {"too many entries", too_many_images},
+    {"one image of symbols", one_image},
+    {NULL, NULL},
 };

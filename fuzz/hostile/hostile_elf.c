@@ -238,7 +238,8 @@ static void kernels(size_t size, blob *b) {
 }
 
 static void arguments(size_t size, blob *b) {
-    kernels_of(size, b, size / 210000 < 145 ? (uint32_t)(size / 210000) : 145, 4000); /* as many as SLW_LIMIT_MSGPACK_ITEMS allows */
+    kernels_of(size, b, size / 210000 < 145 ? (uint32_t)(size / 210000) : 145,
+               4000); /* as many as SLW_LIMIT_MSGPACK_ITEMS allows */
 }
 
 static void symbols(size_t size, blob *b) {
@@ -418,7 +419,8 @@ static void close_host(elf_file *f, uint32_t count, size_t filler, size_t dynami
     elf_end(f);
 }
 
-static void host_of(size_t size, blob *b, uint32_t count, uint32_t params, size_t filler, size_t dynamic, int segments) {
+static void host_of(size_t size, blob *b, uint32_t count, uint32_t params, size_t filler, size_t dynamic,
+                    int segments) {
     elf_file f;
     open_host(&f, b);
     elf_section *s = elf_section_begin(&f, ".slipway.kernels", "", 1, 64);
@@ -451,6 +453,10 @@ static void host_segments(size_t size, blob *b) {
 }
 
 const hostile_file hostile_host[] = {
-    {"kernels", host_kernels},      {"64 parameters each", host_params},          {"symbols", host_symbols},
-    {"needed libraries", host_dynamic}, {"kernels, symbols and 65,000 segments", host_segments}, {NULL, NULL},
+    {"kernels", host_kernels},
+    {"64 parameters each", host_params},
+    {"symbols", host_symbols},
+    {"needed libraries", host_dynamic},
+    {"kernels, symbols and 65,000 segments", host_segments},
+    {NULL, NULL},
 };

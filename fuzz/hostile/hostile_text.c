@@ -83,17 +83,22 @@ static void half_words(size_t size, blob *b) {
 }
 
 const hostile_file hostile_ptx[] = {
-    {"one body", one_body},         {"65,000 kernels", kernels}, {"declarations", functions}, {"1,000,000 parameters", parameters},
-    {"long names", long_names},     {"one comment", one_comment}, {"one line", one_line},      {"empty lines", many_lines},
-    {"braces in braces", braces},   {"no entry", no_entry},      {"half a prototype", half_words}, {NULL, NULL},
+    {"one body", one_body},           {"65,000 kernels", kernels},
+    {"declarations", functions},      {"1,000,000 parameters", parameters},
+    {"long names", long_names},       {"one comment", one_comment},
+    {"one line", one_line},           {"empty lines", many_lines},
+    {"braces in braces", braces},     {"no entry", no_entry},
+    {"half a prototype", half_words}, {NULL, NULL},
 };
 
 /* ---- JSON: at most SLW_LIMIT_JSON_BYTES, so that these are smaller by a factor of eight ---- */
 
 static const char kernel_fields[] =
     "\"accumulation_registers\":0,\"cluster\":[0,0,0],\"cluster_required\":false,\"cooperative\":false,\"ctas\":1,"
-    "\"dynamic_shared_bytes\":0,\"global_scratch_alignment_bytes\":0,\"global_scratch_bytes\":0,\"grid_unit\":\"blocks\","
-    "\"local_bytes\":0,\"max_block\":[0,0,0],\"max_cluster_rank\":0,\"max_registers\":0,\"max_threads\":0,\"min_blocks\":0,";
+    "\"dynamic_shared_bytes\":0,\"global_scratch_alignment_bytes\":0,\"global_scratch_bytes\":0,\"grid_unit\":"
+    "\"blocks\","
+    "\"local_bytes\":0,\"max_block\":[0,0,0],\"max_cluster_rank\":0,\"max_registers\":0,\"max_threads\":0,\"min_"
+    "blocks\":0,";
 static const char kernel_rest[] =
     "\"profile_scratch_alignment_bytes\":0,\"profile_scratch_bytes\":0,\"programmatic_launch\":false,\"registers\":0,"
     "\"required_threads\":[0,0,0],\"reserved_shared_bytes\":0,\"scalar_registers\":0,\"static_shared_bytes\":0,"
@@ -104,13 +109,16 @@ static void contract_head(blob *b) {
 }
 
 static void contract_tail(blob *b) {
-    blob_text(b, "],\"kind\":\"cubin\",\"launch_binary\":\"k.cubin\",\"reader_revision\":1,\"schema\":2,\"target\":\"sm_90\"}");
+    blob_text(
+        b,
+        "],\"kind\":\"cubin\",\"launch_binary\":\"k.cubin\",\"reader_revision\":1,\"schema\":2,\"target\":\"sm_90\"}");
 }
 
 static void contract_kernels(size_t size, blob *b) {
     contract_head(b);
     for (unsigned i = 0; b->size < size / 8 - 2000; i++) {
-        blob_format(b, "%s{%s\"name\":\"k%08u\",\"needs\":[],\"param_bytes\":0,\"params\":[],", i == 0 ? "" : ",", kernel_fields, i);
+        blob_format(b, "%s{%s\"name\":\"k%08u\",\"needs\":[],\"param_bytes\":0,\"params\":[],", i == 0 ? "" : ",",
+                    kernel_fields, i);
         blob_text(b, kernel_rest);
     }
     contract_tail(b);
@@ -119,9 +127,12 @@ static void contract_kernels(size_t size, blob *b) {
 static void contract_params(size_t size, blob *b) {
     contract_head(b);
     for (unsigned i = 0; b->size < size / 8 - 600000; i++) {
-        blob_format(b, "%s{%s\"name\":\"k%08u\",\"needs\":[],\"param_bytes\":4000,\"params\":[", i == 0 ? "" : ",", kernel_fields, i);
+        blob_format(b, "%s{%s\"name\":\"k%08u\",\"needs\":[],\"param_bytes\":4000,\"params\":[", i == 0 ? "" : ",",
+                    kernel_fields, i);
         for (unsigned p = 0; p < 4000; p++)
-            blob_format(b, "%s{\"alignment_bytes\":1,\"kind\":\"unknown\",\"name\":null,\"offset_bytes\":%u,\"role\":\"caller\",\"size_bytes\":1}",
+            blob_format(b,
+                        "%s{\"alignment_bytes\":1,\"kind\":\"unknown\",\"name\":null,\"offset_bytes\":%u,\"role\":"
+                        "\"caller\",\"size_bytes\":1}",
                         p == 0 ? "" : ",", p);
         blob_text(b, "],");
         blob_text(b, kernel_rest);
@@ -159,14 +170,22 @@ static void deep(size_t size, blob *b) {
 }
 
 const hostile_file hostile_contract[] = {
-    {"kernels", contract_kernels}, {"parameters", contract_params}, {"unknown keys", unknown_keys}, {"numbers", numbers},
-    {"spaces", spaces},            {"escapes", escapes},            {"brackets", deep},             {NULL, NULL},
+    {"kernels", contract_kernels},
+    {"parameters", contract_params},
+    {"unknown keys", unknown_keys},
+    {"numbers", numbers},
+    {"spaces", spaces},
+    {"escapes", escapes},
+    {"brackets", deep},
+    {NULL, NULL},
 };
 /* ---- Triton's metadata: the fields that are needed, then one of the above ---- */
 
 static const char triton_head[] =
-    "{\"hash\": \"00\", \"target\": {\"backend\": \"cuda\", \"arch\": 90, \"warp_size\": 32}, \"num_warps\": 4, \"num_ctas\": 1, "
-    "\"num_stages\": 3, \"warp_size\": 32, \"triton_version\": \"3.9.0\", \"shared\": 0, \"tmem_size\": 0, \"global_scratch_size\": 0, "
+    "{\"hash\": \"00\", \"target\": {\"backend\": \"cuda\", \"arch\": 90, \"warp_size\": 32}, \"num_warps\": 4, "
+    "\"num_ctas\": 1, "
+    "\"num_stages\": 3, \"warp_size\": 32, \"triton_version\": \"3.9.0\", \"shared\": 0, \"tmem_size\": 0, "
+    "\"global_scratch_size\": 0, "
     "\"global_scratch_align\": 1, \"profile_scratch_size\": 0, \"profile_scratch_align\": 1, \"name\": \"k\", "
     "\"launch_cooperative_grid\": false, \"launch_pdl\": false, \"cluster_dims\": [1, 1, 1], ";
 
@@ -203,6 +222,6 @@ static void triton_name(size_t size, blob *b) {
 }
 
 const hostile_file hostile_triton[] = {
-    {"unknown keys", triton_keys}, {"numbers", triton_numbers},   {"escapes", triton_escapes},
+    {"unknown keys", triton_keys}, {"numbers", triton_numbers},    {"escapes", triton_escapes},
     {"brackets", triton_brackets}, {"one long text", triton_name}, {NULL, NULL},
 };
