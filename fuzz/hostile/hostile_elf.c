@@ -1,4 +1,5 @@
 /* amdgcn code objects and host shared objects. */
+#include <slipway/limits.h>
 #include <string.h>
 
 #include "hostile.h"
@@ -175,9 +176,11 @@ static void keys_in_note(size_t size, blob *b) {
     open_object(&o, b);
     plain_note(&o, b, 1);
     text(b, "unknown");
-    const uint32_t count = (uint32_t)(size / KEY_BYTES);
-    map(b, count);
-    for (uint32_t i = 0; i < count; i++) {
+    /* As many in one map as may be, in no order. */
+    const uint32_t maps = (uint32_t)(size / KEY_BYTES / SLW_LIMIT_MSGPACK_KEYS);
+    array(b, maps);
+    for (uint32_t i = 0; i < maps * SLW_LIMIT_MSGPACK_KEYS; i++) {
+        if (i % SLW_LIMIT_MSGPACK_KEYS == 0) map(b, SLW_LIMIT_MSGPACK_KEYS);
         blob_number(b, 0xa0u | (KEY_BYTES - 2), 1);
         blob_format(b, "%0*u", KEY_BYTES - 2, i * 2654435761u);
         blob_number(b, 0xc0, 1);

@@ -29,6 +29,7 @@
 #define SLW_LIMIT_IMAGES               4096u     /* of one file: fatbin entries, bundle entries */
 #define SLW_LIMIT_IMAGE_NAME_BYTES     4096u     /* a bundle entry's id */
 #define SLW_LIMIT_MSGPACK_DEPTH        16u
+#define SLW_LIMIT_MSGPACK_KEYS         4096u    /* of one map: real ones have some thirty */
 #define SLW_LIMIT_MSGPACK_ITEMS        4194304u   /* of one note */
 #define SLW_LIMIT_PARAMETERS           64u        /* of one host kernel */
 #define SLW_LIMIT_KERNEL_NAME_BYTES    128u       /* of a host kernel, with the NUL */

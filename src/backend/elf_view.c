@@ -83,14 +83,21 @@ static uint64_t u64(slw_bytes bytes, uint64_t offset) {
     return value;
 }
 
+/* Points to where the file ends, and says how long it would have to be. */
+static slw_code past_the_end(const slwi_elf *elf, uint64_t offset, uint64_t size, const char *what, slw_error *err) {
+    uint64_t end = 0;
+    if (slwi_add_u64(offset, size, &end)) end = UINT64_MAX;
+    slwi_error_amount(err, "file size", end, elf->file.size, "bytes");
+    return slwi_elf_bad(elf, err, "TRUNCATED", elf->file.size, what);
+}
+
 static slw_code check_table(const slwi_elf *elf, uint64_t offset, uint64_t count, uint64_t entry_bytes,
                             const char *what, slw_error *err) {
     slw_bytes table;
     if (count == 0) return SLW_OK;
     if (offset < HEADER_BYTES) return slwi_elf_bad(elf, err, "BAD_HEADER", offset, what);
     if (!slwi_window(elf->file, offset, count * entry_bytes, &table)) {
-        uint64_t end = offset > elf->file.size ? offset : elf->file.size;
-        return slwi_elf_bad(elf, err, "TRUNCATED", end, what);
+        return past_the_end(elf, offset, count * entry_bytes, what, err);
     }
     return SLW_OK;
 }
@@ -138,14 +145,6 @@ static int has_no_bytes(const slwi_elf *elf, uint32_t type) {
     if (elf->machine != SLWI_EM_CUDA) return 0;
     return type == SLWI_SHT_CUDA_GLOBAL || type == SLWI_SHT_CUDA_LOCAL || type == SLWI_SHT_CUDA_SHARED ||
            type == SLWI_SHT_CUDA_SHARED_RESERVED;
-}
-
-/* Points to where the file ends, and says how long it would have to be. */
-static slw_code past_the_end(const slwi_elf *elf, uint64_t offset, uint64_t size, const char *what, slw_error *err) {
-    uint64_t end = 0;
-    if (slwi_add_u64(offset, size, &end)) end = UINT64_MAX;
-    slwi_error_amount(err, "file size", end, elf->file.size, "bytes");
-    return slwi_elf_bad(elf, err, "TRUNCATED", elf->file.size, what);
 }
 
 static slw_code read_section(const slwi_elf *elf, uint32_t index, slwi_elf_section *out, slw_error *err) {

@@ -226,6 +226,12 @@ static slw_code open_container(checker *c, const slwi_msgpack_item *item, uint64
     if (c->depth == SLW_LIMIT_MSGPACK_DEPTH) {
         return over(c, item->at, "TOO_DEEP", (uint64_t)c->depth + 1, SLW_LIMIT_MSGPACK_DEPTH);
     }
+    /* Keys are sorted to find two of one name: a bound on one map bounds the time of them all. */
+    if (item->kind == SLWI_MSGPACK_MAP && item->count > SLW_LIMIT_MSGPACK_KEYS) {
+        place(c, item->at);
+        slwi_error_amount(c->err, "keys of a map", item->count, SLW_LIMIT_MSGPACK_KEYS, "keys");
+        return slwi_fail(c->err, SLW_E_LIMIT, "TOO_MANY_KEYS", "a map of the metadata has too many keys");
+    }
     frame *opened = &c->frames[c->depth++];
     opened->left = inside(item);
     opened->first_key = c->key_count;

@@ -48,6 +48,7 @@ static slw_code read_metadata(reading *r, slw_bytes metadata) {
         r->form = FORM_TRITON;
         return slwi_triton_read(root, &r->triton, r->err);
     }
+    slwi_error_subject(r->err, "metadata", 8);
     return slwi_fail(r->err, SLW_E_INVALID_METADATA, "NOT_RECOGNISED",
                      "the metadata is neither Triton's nor a contract of slipway.json");
 }
