@@ -202,8 +202,8 @@ static slw_code bad(const about *a, const char *reason, const slwi_cubin_record 
 }
 
 /* KPARAM_INFO: u32 (an index, of opaque parameters), u16 ordinal, u16 offset, u32: log2 of the pointee's alignment
-   in bits 0-7, its address space in 8-11, 12-17 the bank, size in 18-31. V2, for sizes above 14 bits: size in 0-15, alignment in 16-23, space in 24-27
-   (as cuobjdump 13.5 reads it; every parameter of such a kernel has a record of this form). */
+   in bits 0-7, its address space in 8-11, 12-17 the bank, size in 18-31. V2 stands for every parameter of a kernel
+   with large ones: size in 0-15, alignment in 16-23, space in 24-27 (as cuobjdump 13.5 reads it). */
 static slw_code read_param(about *a, const slwi_cubin_record *record) {
     slw_code rc = expect(a->cubin, record, SLWI_CUBIN_SVAL, 12);
     if (rc != SLW_OK) return rc;

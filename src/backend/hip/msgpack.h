@@ -42,8 +42,8 @@ slwi_msgpack_step slwi_msgpack_skip(slw_bytes document, uint64_t *at);
 /* The whole document is one item with nothing behind it; containers nest at most SLW_LIMIT_MSGPACK_DEPTH deep and hold
    no more than there are bytes left; keys are strings and stand once in their map. INVALID_BINARY with BAD_MSGPACK, or
    DUPLICATE with the key as subject; LIMIT; NO_MEMORY. `base` is the document's offset in the file `name`, for errors.
-   Cost: linear, the keys of one map (SLW_LIMIT_MSGPACK_KEYS) being sorted; 16 bytes of memory a key of the maps that are
-   open at a time. */
+   Cost: linear, as the keys of one map are few (SLW_LIMIT_MSGPACK_KEYS); 16 bytes of memory a key of the maps that
+   are open at a time. */
 slw_code slwi_msgpack_check(const slw_allocator *allocator, slw_bytes document, uint64_t base, const char *name,
                             slw_error *err);
 
