@@ -48,6 +48,7 @@ pub const files: []const []const u8 = &.{
     "metadata/triton_contract.c",
     "metadata/triton_fields.c",
     "metadata/triton_shared.c",
+    "no_compiler.c",
     "ptx/ptx_entry.c",
     "ptx/ptx_fail.c",
     "ptx/ptx_head.c",
