@@ -371,7 +371,8 @@ START_TEST(metadata_beside_a_binary_is_joined_with_it) {
     slt_ok(slw_hydrate_binary(binary, "add_kernel.cubin", NULL, &options, &hydrated, &world.err), &world.err);
     ck_assert_uint_eq(slw_hydrated_contract(hydrated)->kernels[0].warps, 0);
     slw_hydrated_discard(&hydrated);
-    options.metadata = fixture_bytes(TRITON_ENTRY ".json");
+    const slw_bytes metadata = fixture_bytes(TRITON_ENTRY ".json");
+    options.metadata = metadata;
     slt_ok(slw_hydrate_binary(binary, "add_kernel.cubin", NULL, &options, &hydrated, &world.err), &world.err);
     const slw_kernel_contract *kernel = &slw_hydrated_contract(hydrated)->kernels[0];
     ck_assert_uint_ne(kernel->warps, 0);
@@ -383,6 +384,8 @@ START_TEST(metadata_beside_a_binary_is_joined_with_it) {
     add_file("kernel.so", image->image.bytes.data, image->image.bytes.size);
     ck_code(hydrate_files(NULL, &options, &hydrated), SLW_E_USAGE);
     ck_assert_ptr_null(hydrated);
+    free((void *)(uintptr_t)binary.data);
+    free((void *)(uintptr_t)metadata.data);
 }
 END_TEST
 
