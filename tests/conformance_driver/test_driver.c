@@ -422,18 +422,6 @@ START_TEST(pitfall_18_a_forked_child_is_told_so) {
 }
 END_TEST
 
-/* The leak checker of clang 16 dies itself at the end of a test that opened a vendor's library (signal 11 in its tracer,
-   over the library's thread storage), and then so does the test. What is not freed here is told by slt_heap and by the
-   doubles' ledger, which every world_close looks at. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-int __lsan_is_turned_off(void);
-int __lsan_is_turned_off(void) {
-    return 1;
-}
-#endif
-#endif
-
 int main(void) {
     Suite *suite = suite_create("driver");
     TCase *tcase = tcase_create("conformance");
