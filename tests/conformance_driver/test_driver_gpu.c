@@ -514,25 +514,23 @@ START_TEST(two_devices_load_at_once) {
 END_TEST
 
 int main(void) {
-    slw_driver_status status = SLW_DRIVER_STATUS_INIT;
-    const int count = slw_driver_examine(2, &status) && status.code != SLW_E_UNSUPPORTED ? 2 : 1;
     Suite *suite = suite_create("GPU drivers");
     TCase *tcase = tcase_create("gpu");
     tcase_set_timeout(tcase, 180);
-    tcase_add_loop_test(tcase, a_launch_is_one_call, 0, count);
-    tcase_add_loop_test(tcase, what_was_current_is_current, 0, count);
-    tcase_add_loop_test(tcase, pitfall_10_a_launch_has_a_count, 0, count);
+    tcase_add_loop_test(tcase, a_launch_is_one_call, 0, GPU_KINDS);
+    tcase_add_loop_test(tcase, what_was_current_is_current, 0, GPU_KINDS);
+    tcase_add_loop_test(tcase, pitfall_10_a_launch_has_a_count, 0, GPU_KINDS);
     tcase_add_test(tcase, shared_memory_exactly_and_monotonic);
-    tcase_add_loop_test(tcase, pitfall_12_unload_waits_for_work, 0, count);
+    tcase_add_loop_test(tcase, pitfall_12_unload_waits_for_work, 0, GPU_KINDS);
     tcase_add_test(tcase, pitfall_37_a_capture_outlives_a_load);
     tcase_add_test(tcase, a_context_of_the_callers);
-    tcase_add_loop_test(tcase, other_targets_are_refused_before, 0, count);
+    tcase_add_loop_test(tcase, other_targets_are_refused_before, 0, GPU_KINDS);
     tcase_add_test(tcase, ptx_by_policy);
-    tcase_add_loop_test(tcase, an_image_at_the_end_of_memory, 0, count);
-    tcase_add_loop_test(tcase, a_sticky_error_loses_the_device, 0, count);
+    tcase_add_loop_test(tcase, an_image_at_the_end_of_memory, 0, GPU_KINDS);
+    tcase_add_loop_test(tcase, a_sticky_error_loses_the_device, 0, GPU_KINDS);
     tcase_add_test(tcase, a_reset_by_others);
-    tcase_add_loop_test(tcase, close_after_the_driver, 0, count);
-    tcase_add_loop_test(tcase, two_devices_load_at_once, 0, count);
+    tcase_add_loop_test(tcase, close_after_the_driver, 0, GPU_KINDS);
+    tcase_add_loop_test(tcase, two_devices_load_at_once, 0, GPU_KINDS);
     suite_add_tcase(suite, tcase);
     return slt_run(suite, NULL);
 }

@@ -22,11 +22,6 @@ static const char broken_text[] =
     "SLW_HOST_KERNEL(first, SLW_HOST_PARAM(uint64_t *, sum));\n"
     "void first(const slw_host_block *b, void *const *args) { (void)b; (void)args; slt_nobody_defines_this(); }\n";
 
-int world_subjects(void) {
-    slw_driver_status status = SLW_DRIVER_STATUS_INIT;
-    return slw_driver_examine(2, &status) && status.code != SLW_E_UNSUPPORTED ? 4 : 3;
-}
-
 /* Worlds of one process share a double: what is left over shows when the last of them closes. */
 static int gpu_worlds;
 

@@ -5,6 +5,10 @@
 #include "device_image.h"
 #include "double_loader.h"
 
+/* cuda and hip, as a loop test counts them. Not asked of slw_driver_examine: that would open the machine's own libraries
+   in the parent of every test. */
+#define GPU_KINDS 2
+
 /* Kernels first, second (64 bytes of shared memory), saxpy, and on cuda shared_of_the_launch; global slt_counter = 7.
    `target`: sm_75, sm_80, sm_90, gfx90a or gfx942. The contract is written by hand: no reader of the library's stands
    between a test and its driver. */
