@@ -407,6 +407,7 @@ START_TEST(pitfall_18_a_forked_child_is_told_so) {
     void *function = world_function(&w, module, "first");
     uint64_t sum = 0;
     ck_assert_int_eq(world_launch(&w, module, function, 64, &sum), SLW_OK); /* the pool runs */
+    slt_wait_threads_asleep();                                              /* and is parked */
     if (w.gpu != NULL) w.double_.control->log_clear();
     const pid_t child = fork();
     if (child == 0) in_child(&w, &heap, module, function);

@@ -142,6 +142,34 @@ const char *slt_fixture(const char *relative) {
     return slt_path(tree, "tests/fixtures", relative, NULL);
 }
 
+/* How many threads of this process do anything but sleep, of which the caller is one. */
+static int threads_awake(void) {
+    DIR *d = opendir("/proc/self/task");
+    ck_assert_ptr_nonnull(d);
+    int awake = 0;
+    for (const struct dirent *entry; (entry = readdir(d)) != NULL;) {
+        char path[64], line[512];
+        if (entry->d_name[0] == '.') continue; /* "../stat" is the process's */
+        snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", entry->d_name);
+        FILE *f = fopen(path, "r");
+        if (f == NULL) continue; /* a thread that has ended */
+        const char *name_end = fgets(line, sizeof line, f) != NULL ? strrchr(line, ')') : NULL;
+        fclose(f);
+        if (name_end != NULL && name_end[1] == ' ' && name_end[2] != 'S') awake++;
+    }
+    closedir(d);
+    return awake;
+}
+
+void slt_wait_threads_asleep(void) {
+    int quiet = 0;
+    for (int i = 0; i < 10000 && quiet < 3; i++) {
+        quiet = threads_awake() <= 1 ? quiet + 1 : 0;
+        usleep(1000);
+    }
+    ck_assert_msg(quiet == 3, "a thread did not come to rest in ten seconds");
+}
+
 int slt_open_descriptors(void) {
     DIR *d = opendir("/proc/self/fd");
     ck_assert_ptr_nonnull(d);

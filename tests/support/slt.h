@@ -35,6 +35,10 @@ const char *slt_fixture(const char *relative);
 /* Open descriptors of this process, to prove that none leaked. */
 int slt_open_descriptors(void);
 
+/* Waits, ten seconds at most, until every other thread of this process sleeps. Before a fork: a thread that starts may hold
+   a lock of ASan's allocator, which before LLVM 18 nobody gives back in the child. */
+void slt_wait_threads_asleep(void);
+
 #define slt_ok(call, err)                                                                                              \
     ck_assert_msg((call) == SLW_OK, "%s: %s (%s) %s", #call, slw_code_name((err)->code),                               \
                   (err)->reason ? (err)->reason : "", (err)->message)
