@@ -36,7 +36,7 @@ const char *slt_fixture(const char *relative);
 int slt_open_descriptors(void);
 
 /* Waits, ten seconds at most, until every other thread of this process sleeps. Before a fork: a thread that starts may hold
-   a lock of ASan's allocator, which before LLVM 18 nobody gives back in the child. */
+   a lock of ASan's allocator, which the child of a program by clang 16 then waits for, for ever. */
 void slt_wait_threads_asleep(void);
 
 #define slt_ok(call, err)                                                                                              \
