@@ -11,10 +11,11 @@
 
 #define THREADS_MAX 64
 
-/* The address sanitizer's heap is not kept whole across a fork from several threads. */
+/* Neither sanitizer's heap is kept whole across a fork from several threads: a lock of it that another thread holds at
+   that moment stays held in the child for ever. */
 #define CHILD_MAY_ALLOCATE 1
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #undef CHILD_MAY_ALLOCATE
 #define CHILD_MAY_ALLOCATE 0
 #endif
