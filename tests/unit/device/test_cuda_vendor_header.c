@@ -1,6 +1,6 @@
 /* Our declarations of the CUDA driver's interface against the vendor's header, where there is one on the include path:
- * so that library and double cannot share one mistake.  Everything is compared when this file is compiled; the names of
- * results when it runs. */
+ * so that library and double cannot share one mistake.  Everything is compared when this file is compiled, each symbol's
+ * whole parameter list too; the names of results when it runs. */
 #include "cuda_driver.h"
 #include "slt.h"
 
@@ -14,7 +14,22 @@
 #include <string.h>
 
 #include <cuda.h>
+
+/* The vendor's signatures with his enums as what they are in the interface, and are to us: an int each. That they are
+   as wide is compared below. */
+#define CUresult                       int
+#define CUdevice_attribute             int
+#define CUfunction_attribute           int
+#define CUjit_option                   int
+#define CUstreamCaptureMode            int
+#define CUdriverProcAddressQueryResult int
 #include <cudaTypedefs.h>
+#undef CUresult
+#undef CUdevice_attribute
+#undef CUfunction_attribute
+#undef CUjit_option
+#undef CUstreamCaptureMode
+#undef CUdriverProcAddressQueryResult
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)
 
@@ -101,6 +116,8 @@ SAME(sizeof(slwi_cu_result), sizeof(CUresult));
 SAME(sizeof(slwi_cu_device), sizeof(CUdevice));
 SAME(sizeof(slwi_cu_address), sizeof(CUdeviceptr));
 SAME(sizeof(slwi_cu_context *), sizeof(CUcontext));
+SAME(sizeof(int), sizeof(CUdevice_attribute));
+SAME(sizeof(int), sizeof(CUfunction_attribute));
 SAME(sizeof(int), sizeof(CUjit_option));
 SAME(sizeof(int), sizeof(CUstreamCaptureMode));
 SAME(sizeof(int), sizeof(CUdriverProcAddressQueryResult));
@@ -124,61 +141,108 @@ SAME(offsetof(slwi_cu_launch_attribute, value.flag),
 SAME(offsetof(slwi_cu_launch_attribute, value.cluster.x), offsetof(CUlaunchAttribute, value.clusterDim.x));
 SAME(offsetof(slwi_cu_launch_attribute, value.cluster.z), offsetof(CUlaunchAttribute, value.clusterDim.z));
 
-/* A pointer type of exactly that name and version is declared, so the pin exists. */
-#define PIN_EXISTS(name, version, exported, parameters) SAME(sizeof(PFN_##name##_v##version), sizeof(void *));
-SLWI_CUDA_SYMBOLS(PIN_EXISTS, PIN_EXISTS)
-SAME(sizeof(PFN_cuGetProcAddress_v11030), sizeof(slwi_cu_get_proc_address_v1 *));
-SAME(sizeof(PFN_cuGetProcAddress_v12000), sizeof(slwi_cu_get_proc_address_v2 *));
+SAME(_Generic((PFN_cuGetProcAddress_v11030)NULL, slwi_cu_get_proc_address_v1 * : 1, default : 0), 1);
+SAME(_Generic((PFN_cuGetProcAddress_v12000)NULL, slwi_cu_get_proc_address_v2 * : 1, default : 0), 1);
 
-/* The number of arguments: a call with one each that converts. */
-static void compiles_with_the_vendors_signatures(void) {
-    PFN_cuFuncGetParamInfo_v12040 param_info = NULL;
-    PFN_cuThreadExchangeStreamCaptureMode_v10010 exchange = NULL;
-    PFN_cuCtxSynchronize_v2000 synchronize = NULL;
-    PFN_cuCtxGetDevice_v2000 get_device = NULL;
-    PFN_cuOccupancyMaxActiveClusters_v11070 clusters = NULL;
-    size_t size = 0;
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    CUlaunchConfig config = {0};
-    CUdevice device = 0;
-    int count = 0;
-    if (param_info != NULL) (void)param_info(NULL, (size_t)0, &size, &size);
-    if (exchange != NULL) (void)exchange(&mode);
-    if (synchronize != NULL) (void)synchronize();
-    if (get_device != NULL) (void)get_device(&device);
-    if (clusters != NULL) (void)clusters(&count, NULL, &config);
-}
+/* From here on our names mean the vendor's types, so that the list of symbols declares what he does, if it is right. A
+   symbol whose pinned version does not exist has no such pointer type; one of other parameters is not compatible. */
+#define slwi_cu_context       struct CUctx_st
+#define slwi_cu_module        struct CUmod_st
+#define slwi_cu_function      struct CUfunc_st
+#define slwi_cu_stream        struct CUstream_st
+#define slwi_cu_event         struct CUevent_st
+#define slwi_cu_address       CUdeviceptr
+#define slwi_cu_launch_config CUlaunchConfig
+#define SIGNATURE(name, version, exported, parameters)                                                                 \
+    _Static_assert(_Generic((PFN_##name##_v##version)NULL, int(*) parameters : 1, default : 0),                        \
+                   #name " is declared otherwise than by the vendor");
+SLWI_CUDA_SYMBOLS(SIGNATURE, SIGNATURE)
+#undef slwi_cu_address
 
-#define NAMED(code) ck_assert_str_eq(slwi_cuda_result_name((int)(code)), #code)
+#if CUDA_VERSION >= 13000
+/* All of 13.0's. */
+#define RESULTS(X)                                                                                                                               \
+    X(CUDA_SUCCESS)                                                                                                                              \
+    X(CUDA_ERROR_INVALID_VALUE) X(CUDA_ERROR_OUT_OF_MEMORY) X(CUDA_ERROR_NOT_INITIALIZED) X(CUDA_ERROR_DEINITIALIZED) X(                         \
+        CUDA_ERROR_PROFILER_DISABLED) X(CUDA_ERROR_PROFILER_NOT_INITIALIZED) X(CUDA_ERROR_PROFILER_ALREADY_STARTED)                              \
+        X(CUDA_ERROR_PROFILER_ALREADY_STOPPED) X(CUDA_ERROR_STUB_LIBRARY) X(CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER) X(                            \
+            CUDA_ERROR_DEVICE_UNAVAILABLE) X(CUDA_ERROR_NO_DEVICE) X(CUDA_ERROR_INVALID_DEVICE) X(CUDA_ERROR_DEVICE_NOT_LICENSED)                \
+            X(CUDA_ERROR_INVALID_IMAGE) X(CUDA_ERROR_INVALID_CONTEXT) X(CUDA_ERROR_CONTEXT_ALREADY_CURRENT) X(                                   \
+                CUDA_ERROR_MAP_FAILED) X(CUDA_ERROR_UNMAP_FAILED) X(CUDA_ERROR_ARRAY_IS_MAPPED) X(CUDA_ERROR_ALREADY_MAPPED)                     \
+                X(CUDA_ERROR_NO_BINARY_FOR_GPU) X(CUDA_ERROR_ALREADY_ACQUIRED) X(CUDA_ERROR_NOT_MAPPED) X(                                       \
+                    CUDA_ERROR_NOT_MAPPED_AS_ARRAY) X(CUDA_ERROR_NOT_MAPPED_AS_POINTER) X(CUDA_ERROR_ECC_UNCORRECTABLE)                          \
+                    X(CUDA_ERROR_UNSUPPORTED_LIMIT) X(CUDA_ERROR_CONTEXT_ALREADY_IN_USE) X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED) X(                \
+                        CUDA_ERROR_INVALID_PTX) X(CUDA_ERROR_INVALID_GRAPHICS_CONTEXT) X(CUDA_ERROR_NVLINK_UNCORRECTABLE)                        \
+                        X(CUDA_ERROR_JIT_COMPILER_NOT_FOUND) X(CUDA_ERROR_UNSUPPORTED_PTX_VERSION) X(                                            \
+                            CUDA_ERROR_JIT_COMPILATION_DISABLED) X(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY) X(CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC)  \
+                            X(CUDA_ERROR_CONTAINED) X(CUDA_ERROR_INVALID_SOURCE) X(CUDA_ERROR_FILE_NOT_FOUND) X(                                 \
+                                CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND) X(CUDA_ERROR_SHARED_OBJECT_INIT_FAILED)                               \
+                                X(CUDA_ERROR_OPERATING_SYSTEM) X(CUDA_ERROR_INVALID_HANDLE) X(CUDA_ERROR_ILLEGAL_STATE) X(                       \
+                                    CUDA_ERROR_LOSSY_QUERY) X(CUDA_ERROR_NOT_FOUND) X(CUDA_ERROR_NOT_READY)                                      \
+                                    X(CUDA_ERROR_ILLEGAL_ADDRESS) X(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES) X(                                       \
+                                        CUDA_ERROR_LAUNCH_TIMEOUT) X(CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING)                                   \
+                                        X(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) X(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED) X(                       \
+                                            CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE) X(CUDA_ERROR_CONTEXT_IS_DESTROYED) X(CUDA_ERROR_ASSERT)           \
+                                            X(CUDA_ERROR_TOO_MANY_PEERS) X(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) X(                         \
+                                                CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED) X(CUDA_ERROR_HARDWARE_STACK_ERROR)                        \
+                                                X(CUDA_ERROR_ILLEGAL_INSTRUCTION) X(CUDA_ERROR_MISALIGNED_ADDRESS) X(                            \
+                                                    CUDA_ERROR_INVALID_ADDRESS_SPACE) X(CUDA_ERROR_INVALID_PC)                                   \
+                                                    X(CUDA_ERROR_LAUNCH_FAILED) X(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE) X(                    \
+                                                        CUDA_ERROR_TENSOR_MEMORY_LEAK) X(CUDA_ERROR_NOT_PERMITTED)                               \
+                                                        X(CUDA_ERROR_NOT_SUPPORTED) X(CUDA_ERROR_SYSTEM_NOT_READY) X(                            \
+                                                            CUDA_ERROR_SYSTEM_DRIVER_MISMATCH) X(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE)      \
+                                                            X(CUDA_ERROR_MPS_CONNECTION_FAILED) X(CUDA_ERROR_MPS_RPC_FAILURE) X(                 \
+                                                                CUDA_ERROR_MPS_SERVER_NOT_READY) X(CUDA_ERROR_MPS_MAX_CLIENTS_REACHED)           \
+                                                                X(CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED) X(                                     \
+                                                                    CUDA_ERROR_MPS_CLIENT_TERMINATED) X(CUDA_ERROR_CDP_NOT_SUPPORTED)            \
+                                                                    X(CUDA_ERROR_CDP_VERSION_MISMATCH) X(                                        \
+                                                                        CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)                                   \
+                                                                        X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) X(                              \
+                                                                            CUDA_ERROR_STREAM_CAPTURE_MERGE)                                     \
+                                                                            X(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) X(                            \
+                                                                                CUDA_ERROR_STREAM_CAPTURE_UNJOINED)                              \
+                                                                                X(CUDA_ERROR_STREAM_CAPTURE_ISOLATION) X(                        \
+                                                                                    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)                          \
+                                                                                    X(CUDA_ERROR_CAPTURED_EVENT) X(                              \
+                                                                                        CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)                  \
+                                                                                        X(CUDA_ERROR_TIMEOUT) X(                                 \
+                                                                                            CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE)                \
+                                                                                            X(CUDA_ERROR_EXTERNAL_DEVICE) X(                     \
+                                                                                                CUDA_ERROR_INVALID_CLUSTER_SIZE)                 \
+                                                                                                X(CUDA_ERROR_FUNCTION_NOT_LOADED) X(             \
+                                                                                                    CUDA_ERROR_INVALID_RESOURCE_TYPE)            \
+                                                                                                    X(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) \
+                                                                                                        X(CUDA_ERROR_KEY_ROTATION)               \
+                                                                                                            X(CUDA_ERROR_UNKNOWN)
+static const struct {
+    int code;
+    const char *name;
+} results[] = {
+#define RESULT(name) {name, #name},
+    RESULTS(RESULT)
+#undef RESULT
+};
+#define RESULT_COUNT (sizeof results / sizeof *results)
 
 START_TEST(results_are_called_as_the_vendor_calls_them) {
-    compiles_with_the_vendors_signatures();
+    size_t ours = 0;
     ck_assert_uint_eq((uintptr_t)CU_STREAM_LEGACY, SLWI_CU_STREAM_LEGACY);
     ck_assert_uint_eq((uintptr_t)CU_STREAM_PER_THREAD, SLWI_CU_STREAM_PER_THREAD);
-    NAMED(CUDA_SUCCESS);
-    NAMED(CUDA_ERROR_INVALID_VALUE);
-    NAMED(CUDA_ERROR_STUB_LIBRARY);
-    NAMED(CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
-    NAMED(CUDA_ERROR_DEVICE_UNAVAILABLE);
-    NAMED(CUDA_ERROR_NO_DEVICE);
-    NAMED(CUDA_ERROR_INVALID_IMAGE);
-    NAMED(CUDA_ERROR_NO_BINARY_FOR_GPU);
-    NAMED(CUDA_ERROR_INVALID_PTX);
-    NAMED(CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
-    NAMED(CUDA_ERROR_SHARED_OBJECT_INIT_FAILED);
-    NAMED(CUDA_ERROR_LOSSY_QUERY);
-    NAMED(CUDA_ERROR_NOT_READY);
-    NAMED(CUDA_ERROR_ILLEGAL_ADDRESS);
-    NAMED(CUDA_ERROR_LAUNCH_FAILED);
-    NAMED(CUDA_ERROR_TENSOR_MEMORY_LEAK);
-    NAMED(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
-    NAMED(CUDA_ERROR_MPS_CLIENT_TERMINATED);
-    NAMED(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-    NAMED(CUDA_ERROR_INVALID_CLUSTER_SIZE);
-    NAMED(CUDA_ERROR_FUNCTION_NOT_LOADED);
-    NAMED(CUDA_ERROR_UNKNOWN);
+    for (size_t i = 0; i < RESULT_COUNT; i++) {
+        const char *const name = slwi_cuda_result_name(results[i].code);
+        ck_assert_msg(name != NULL && strcmp(name, results[i].name) == 0, "%d is %s and not %s", results[i].code,
+                      results[i].name, name != NULL ? name : "nothing");
+    }
+    for (int code = -10; code < 2000; code++) ours += slwi_cuda_result_name(code) != NULL;
+    ck_assert_uint_eq(ours, RESULT_COUNT); /* and no name of our own making */
 }
 END_TEST
+#else
+START_TEST(results_are_called_as_the_vendor_calls_them) {
+    slt_skip("results_are_called_as_the_vendor_calls_them", "<cuda.h> is older than 13.0, whose names ours are");
+}
+END_TEST
+#endif
 #else
 START_TEST(results_are_called_as_the_vendor_calls_them) {
     slt_skip("results_are_called_as_the_vendor_calls_them", "no <cuda.h> on the include path");

@@ -5,11 +5,11 @@
 #include "../../doubles/cuda/cuda_facts.h"
 
 #if defined(__has_include)
-#if __has_include("/usr/local/cuda/include/cuda.h")
+#if __has_include(<cuda.h>)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #pragma GCC diagnostic ignored "-Wextra"
-#include "/usr/local/cuda/include/cuda.h"
+#include <cuda.h>
 #pragma GCC diagnostic pop
 #define HAVE_HEADER 1
 #endif
@@ -44,6 +44,8 @@ START_TEST(codes) {
     same(DCU_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     same(DCU_INVALID_CLUSTER_SIZE, CUDA_ERROR_INVALID_CLUSTER_SIZE);
     same(DCU_UNKNOWN, CUDA_ERROR_UNKNOWN);
+    same(DCU_OK, CUDA_SUCCESS);
+    same(DCU_PRIMARY_CONTEXT_ACTIVE, CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE);
 }
 END_TEST
 
@@ -78,6 +80,18 @@ START_TEST(attributes) {
     same(DCU_DEV_BLOCKS_PER_MULTIPROCESSOR, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
     same(DCU_DEV_RESERVED_SHARED, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
     same(DCU_DEV_CLUSTERS, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH);
+    same(DCU_FUNC_CONST_SIZE_BYTES, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
+    same(DCU_FUNC_PTX_VERSION, CU_FUNC_ATTRIBUTE_PTX_VERSION);
+    same(DCU_FUNC_CACHE_MODE_CA, CU_FUNC_ATTRIBUTE_CACHE_MODE_CA);
+    same(DCU_FUNC_CLUSTER_HEIGHT, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT);
+    same(DCU_FUNC_CLUSTER_POLICY, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
+    same(DCU_DEV_BLOCK_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
+    same(DCU_DEV_BLOCK_Y, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y);
+    same(DCU_DEV_GRID_Y, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y);
+    same(DCU_DEV_GRID_Z, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z);
+    same(DCU_DEV_CONSTANT_BYTES, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY);
+    same(DCU_DEV_CLOCK, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+    same(DCU_DEV_INTEGRATED, CU_DEVICE_ATTRIBUTE_INTEGRATED);
 }
 END_TEST
 
@@ -91,12 +105,38 @@ START_TEST(the_rest) {
     same(DCU_ATTR_PROGRAMMATIC_SERIALIZATION, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
     same(DCU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
     same(DCU_SYMBOL_TOO_NEW, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+    same(DCU_JIT_OPTIMIZATION, CU_JIT_OPTIMIZATION_LEVEL);
+    same(DCU_JIT_TARGET, CU_JIT_TARGET);
+    same(DCU_JIT_LOG_VERBOSE, CU_JIT_LOG_VERBOSE);
+    same(DCU_ATTR_CLUSTER_SCHEDULING, CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
+    same(DCU_ATTR_PROGRAMMATIC_EVENT, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT);
+    same(DCU_ATTR_PRIORITY, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+    same(DCU_ATTR_PREFERRED_CLUSTER, CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION);
+    same(DCU_CAPTURE_GLOBAL, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    same(DCU_CAPTURE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    same(DCU_SYMBOL_FOUND, CU_GET_PROC_ADDRESS_SUCCESS);
+    same(DCU_SYMBOL_NOT_FOUND, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
     same(sizeof(dcu_config), sizeof(CUlaunchConfig));
+    same(offsetof(dcu_config, grid), offsetof(CUlaunchConfig, gridDimX));
+    same(offsetof(dcu_config, grid[1]), offsetof(CUlaunchConfig, gridDimY));
+    same(offsetof(dcu_config, grid[2]), offsetof(CUlaunchConfig, gridDimZ));
+    same(offsetof(dcu_config, block), offsetof(CUlaunchConfig, blockDimX));
+    same(offsetof(dcu_config, block[1]), offsetof(CUlaunchConfig, blockDimY));
+    same(offsetof(dcu_config, block[2]), offsetof(CUlaunchConfig, blockDimZ));
+    same(offsetof(dcu_config, shared), offsetof(CUlaunchConfig, sharedMemBytes));
     same(offsetof(dcu_config, stream), offsetof(CUlaunchConfig, hStream));
     same(offsetof(dcu_config, attributes), offsetof(CUlaunchConfig, attrs));
     same(offsetof(dcu_config, attribute_count), offsetof(CUlaunchConfig, numAttrs));
     same(sizeof(dcu_attribute), sizeof(CUlaunchAttribute));
+    same(offsetof(dcu_attribute, id), offsetof(CUlaunchAttribute, id));
     same(offsetof(dcu_attribute, value), offsetof(CUlaunchAttribute, value));
+    same(sizeof(((dcu_attribute *)0)->value), sizeof(CUlaunchAttributeValue));
+    same(offsetof(dcu_attribute, value.number), offsetof(CUlaunchAttribute, value.cooperative));
+    same(offsetof(dcu_attribute, value.number),
+         offsetof(CUlaunchAttribute, value.programmaticStreamSerializationAllowed));
+    same(offsetof(dcu_attribute, value.cluster.x), offsetof(CUlaunchAttribute, value.clusterDim.x));
+    same(offsetof(dcu_attribute, value.cluster.y), offsetof(CUlaunchAttribute, value.clusterDim.y));
+    same(offsetof(dcu_attribute, value.cluster.z), offsetof(CUlaunchAttribute, value.clusterDim.z));
 }
 END_TEST
 #else
