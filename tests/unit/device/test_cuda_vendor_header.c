@@ -1,6 +1,6 @@
 /* Our declarations of the CUDA driver's interface against the vendor's header, where there is one on the include path:
- * so that library and double cannot share one mistake.  Everything is compared when this file is compiled, each symbol's
- * whole parameter list too; the names of results when it runs. */
+ * so that library and double cannot share one mistake.  Everything is compared when this file is compiled, the whole
+ * parameter list of each symbol too; the names of results when it runs. */
 #include "cuda_driver.h"
 #include "slt.h"
 
@@ -22,6 +22,7 @@
 #define CUfunction_attribute           int
 #define CUjit_option                   int
 #define CUstreamCaptureMode            int
+#define CUstreamCaptureStatus          int
 #define CUdriverProcAddressQueryResult int
 #include <cudaTypedefs.h>
 #undef CUresult
@@ -29,6 +30,7 @@
 #undef CUfunction_attribute
 #undef CUjit_option
 #undef CUstreamCaptureMode
+#undef CUstreamCaptureStatus
 #undef CUdriverProcAddressQueryResult
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)
@@ -120,6 +122,7 @@ SAME(sizeof(int), sizeof(CUdevice_attribute));
 SAME(sizeof(int), sizeof(CUfunction_attribute));
 SAME(sizeof(int), sizeof(CUjit_option));
 SAME(sizeof(int), sizeof(CUstreamCaptureMode));
+SAME(sizeof(int), sizeof(CUstreamCaptureStatus));
 SAME(sizeof(int), sizeof(CUdriverProcAddressQueryResult));
 SAME(sizeof(uint64_t), sizeof(cuuint64_t));
 SAME(sizeof(slwi_cu_launch_config), sizeof(CUlaunchConfig));
@@ -160,66 +163,113 @@ SLWI_CUDA_SYMBOLS(SIGNATURE, SIGNATURE)
 #undef slwi_cu_address
 
 #if CUDA_VERSION >= 13000
-/* All of 13.0's. */
-#define RESULTS(X)                                                                                                                               \
-    X(CUDA_SUCCESS)                                                                                                                              \
-    X(CUDA_ERROR_INVALID_VALUE) X(CUDA_ERROR_OUT_OF_MEMORY) X(CUDA_ERROR_NOT_INITIALIZED) X(CUDA_ERROR_DEINITIALIZED) X(                         \
-        CUDA_ERROR_PROFILER_DISABLED) X(CUDA_ERROR_PROFILER_NOT_INITIALIZED) X(CUDA_ERROR_PROFILER_ALREADY_STARTED)                              \
-        X(CUDA_ERROR_PROFILER_ALREADY_STOPPED) X(CUDA_ERROR_STUB_LIBRARY) X(CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER) X(                            \
-            CUDA_ERROR_DEVICE_UNAVAILABLE) X(CUDA_ERROR_NO_DEVICE) X(CUDA_ERROR_INVALID_DEVICE) X(CUDA_ERROR_DEVICE_NOT_LICENSED)                \
-            X(CUDA_ERROR_INVALID_IMAGE) X(CUDA_ERROR_INVALID_CONTEXT) X(CUDA_ERROR_CONTEXT_ALREADY_CURRENT) X(                                   \
-                CUDA_ERROR_MAP_FAILED) X(CUDA_ERROR_UNMAP_FAILED) X(CUDA_ERROR_ARRAY_IS_MAPPED) X(CUDA_ERROR_ALREADY_MAPPED)                     \
-                X(CUDA_ERROR_NO_BINARY_FOR_GPU) X(CUDA_ERROR_ALREADY_ACQUIRED) X(CUDA_ERROR_NOT_MAPPED) X(                                       \
-                    CUDA_ERROR_NOT_MAPPED_AS_ARRAY) X(CUDA_ERROR_NOT_MAPPED_AS_POINTER) X(CUDA_ERROR_ECC_UNCORRECTABLE)                          \
-                    X(CUDA_ERROR_UNSUPPORTED_LIMIT) X(CUDA_ERROR_CONTEXT_ALREADY_IN_USE) X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED) X(                \
-                        CUDA_ERROR_INVALID_PTX) X(CUDA_ERROR_INVALID_GRAPHICS_CONTEXT) X(CUDA_ERROR_NVLINK_UNCORRECTABLE)                        \
-                        X(CUDA_ERROR_JIT_COMPILER_NOT_FOUND) X(CUDA_ERROR_UNSUPPORTED_PTX_VERSION) X(                                            \
-                            CUDA_ERROR_JIT_COMPILATION_DISABLED) X(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY) X(CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC)  \
-                            X(CUDA_ERROR_CONTAINED) X(CUDA_ERROR_INVALID_SOURCE) X(CUDA_ERROR_FILE_NOT_FOUND) X(                                 \
-                                CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND) X(CUDA_ERROR_SHARED_OBJECT_INIT_FAILED)                               \
-                                X(CUDA_ERROR_OPERATING_SYSTEM) X(CUDA_ERROR_INVALID_HANDLE) X(CUDA_ERROR_ILLEGAL_STATE) X(                       \
-                                    CUDA_ERROR_LOSSY_QUERY) X(CUDA_ERROR_NOT_FOUND) X(CUDA_ERROR_NOT_READY)                                      \
-                                    X(CUDA_ERROR_ILLEGAL_ADDRESS) X(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES) X(                                       \
-                                        CUDA_ERROR_LAUNCH_TIMEOUT) X(CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING)                                   \
-                                        X(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) X(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED) X(                       \
-                                            CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE) X(CUDA_ERROR_CONTEXT_IS_DESTROYED) X(CUDA_ERROR_ASSERT)           \
-                                            X(CUDA_ERROR_TOO_MANY_PEERS) X(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) X(                         \
-                                                CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED) X(CUDA_ERROR_HARDWARE_STACK_ERROR)                        \
-                                                X(CUDA_ERROR_ILLEGAL_INSTRUCTION) X(CUDA_ERROR_MISALIGNED_ADDRESS) X(                            \
-                                                    CUDA_ERROR_INVALID_ADDRESS_SPACE) X(CUDA_ERROR_INVALID_PC)                                   \
-                                                    X(CUDA_ERROR_LAUNCH_FAILED) X(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE) X(                    \
-                                                        CUDA_ERROR_TENSOR_MEMORY_LEAK) X(CUDA_ERROR_NOT_PERMITTED)                               \
-                                                        X(CUDA_ERROR_NOT_SUPPORTED) X(CUDA_ERROR_SYSTEM_NOT_READY) X(                            \
-                                                            CUDA_ERROR_SYSTEM_DRIVER_MISMATCH) X(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE)      \
-                                                            X(CUDA_ERROR_MPS_CONNECTION_FAILED) X(CUDA_ERROR_MPS_RPC_FAILURE) X(                 \
-                                                                CUDA_ERROR_MPS_SERVER_NOT_READY) X(CUDA_ERROR_MPS_MAX_CLIENTS_REACHED)           \
-                                                                X(CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED) X(                                     \
-                                                                    CUDA_ERROR_MPS_CLIENT_TERMINATED) X(CUDA_ERROR_CDP_NOT_SUPPORTED)            \
-                                                                    X(CUDA_ERROR_CDP_VERSION_MISMATCH) X(                                        \
-                                                                        CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)                                   \
-                                                                        X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) X(                              \
-                                                                            CUDA_ERROR_STREAM_CAPTURE_MERGE)                                     \
-                                                                            X(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) X(                            \
-                                                                                CUDA_ERROR_STREAM_CAPTURE_UNJOINED)                              \
-                                                                                X(CUDA_ERROR_STREAM_CAPTURE_ISOLATION) X(                        \
-                                                                                    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)                          \
-                                                                                    X(CUDA_ERROR_CAPTURED_EVENT) X(                              \
-                                                                                        CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)                  \
-                                                                                        X(CUDA_ERROR_TIMEOUT) X(                                 \
-                                                                                            CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE)                \
-                                                                                            X(CUDA_ERROR_EXTERNAL_DEVICE) X(                     \
-                                                                                                CUDA_ERROR_INVALID_CLUSTER_SIZE)                 \
-                                                                                                X(CUDA_ERROR_FUNCTION_NOT_LOADED) X(             \
-                                                                                                    CUDA_ERROR_INVALID_RESOURCE_TYPE)            \
-                                                                                                    X(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) \
-                                                                                                        X(CUDA_ERROR_KEY_ROTATION)               \
-                                                                                                            X(CUDA_ERROR_UNKNOWN)
 static const struct {
     int code;
     const char *name;
 } results[] = {
+    /* all of 13.0 */
 #define RESULT(name) {name, #name},
-    RESULTS(RESULT)
+    RESULT(CUDA_SUCCESS),
+    RESULT(CUDA_ERROR_INVALID_VALUE),
+    RESULT(CUDA_ERROR_OUT_OF_MEMORY),
+    RESULT(CUDA_ERROR_NOT_INITIALIZED),
+    RESULT(CUDA_ERROR_DEINITIALIZED),
+    RESULT(CUDA_ERROR_PROFILER_DISABLED),
+    RESULT(CUDA_ERROR_PROFILER_NOT_INITIALIZED),
+    RESULT(CUDA_ERROR_PROFILER_ALREADY_STARTED),
+    RESULT(CUDA_ERROR_PROFILER_ALREADY_STOPPED),
+    RESULT(CUDA_ERROR_STUB_LIBRARY),
+    RESULT(CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER),
+    RESULT(CUDA_ERROR_DEVICE_UNAVAILABLE),
+    RESULT(CUDA_ERROR_NO_DEVICE),
+    RESULT(CUDA_ERROR_INVALID_DEVICE),
+    RESULT(CUDA_ERROR_DEVICE_NOT_LICENSED),
+    RESULT(CUDA_ERROR_INVALID_IMAGE),
+    RESULT(CUDA_ERROR_INVALID_CONTEXT),
+    RESULT(CUDA_ERROR_CONTEXT_ALREADY_CURRENT),
+    RESULT(CUDA_ERROR_MAP_FAILED),
+    RESULT(CUDA_ERROR_UNMAP_FAILED),
+    RESULT(CUDA_ERROR_ARRAY_IS_MAPPED),
+    RESULT(CUDA_ERROR_ALREADY_MAPPED),
+    RESULT(CUDA_ERROR_NO_BINARY_FOR_GPU),
+    RESULT(CUDA_ERROR_ALREADY_ACQUIRED),
+    RESULT(CUDA_ERROR_NOT_MAPPED),
+    RESULT(CUDA_ERROR_NOT_MAPPED_AS_ARRAY),
+    RESULT(CUDA_ERROR_NOT_MAPPED_AS_POINTER),
+    RESULT(CUDA_ERROR_ECC_UNCORRECTABLE),
+    RESULT(CUDA_ERROR_UNSUPPORTED_LIMIT),
+    RESULT(CUDA_ERROR_CONTEXT_ALREADY_IN_USE),
+    RESULT(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED),
+    RESULT(CUDA_ERROR_INVALID_PTX),
+    RESULT(CUDA_ERROR_INVALID_GRAPHICS_CONTEXT),
+    RESULT(CUDA_ERROR_NVLINK_UNCORRECTABLE),
+    RESULT(CUDA_ERROR_JIT_COMPILER_NOT_FOUND),
+    RESULT(CUDA_ERROR_UNSUPPORTED_PTX_VERSION),
+    RESULT(CUDA_ERROR_JIT_COMPILATION_DISABLED),
+    RESULT(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY),
+    RESULT(CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC),
+    RESULT(CUDA_ERROR_CONTAINED),
+    RESULT(CUDA_ERROR_INVALID_SOURCE),
+    RESULT(CUDA_ERROR_FILE_NOT_FOUND),
+    RESULT(CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND),
+    RESULT(CUDA_ERROR_SHARED_OBJECT_INIT_FAILED),
+    RESULT(CUDA_ERROR_OPERATING_SYSTEM),
+    RESULT(CUDA_ERROR_INVALID_HANDLE),
+    RESULT(CUDA_ERROR_ILLEGAL_STATE),
+    RESULT(CUDA_ERROR_LOSSY_QUERY),
+    RESULT(CUDA_ERROR_NOT_FOUND),
+    RESULT(CUDA_ERROR_NOT_READY),
+    RESULT(CUDA_ERROR_ILLEGAL_ADDRESS),
+    RESULT(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES),
+    RESULT(CUDA_ERROR_LAUNCH_TIMEOUT),
+    RESULT(CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING),
+    RESULT(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED),
+    RESULT(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED),
+    RESULT(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE),
+    RESULT(CUDA_ERROR_CONTEXT_IS_DESTROYED),
+    RESULT(CUDA_ERROR_ASSERT),
+    RESULT(CUDA_ERROR_TOO_MANY_PEERS),
+    RESULT(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED),
+    RESULT(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED),
+    RESULT(CUDA_ERROR_HARDWARE_STACK_ERROR),
+    RESULT(CUDA_ERROR_ILLEGAL_INSTRUCTION),
+    RESULT(CUDA_ERROR_MISALIGNED_ADDRESS),
+    RESULT(CUDA_ERROR_INVALID_ADDRESS_SPACE),
+    RESULT(CUDA_ERROR_INVALID_PC),
+    RESULT(CUDA_ERROR_LAUNCH_FAILED),
+    RESULT(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE),
+    RESULT(CUDA_ERROR_TENSOR_MEMORY_LEAK),
+    RESULT(CUDA_ERROR_NOT_PERMITTED),
+    RESULT(CUDA_ERROR_NOT_SUPPORTED),
+    RESULT(CUDA_ERROR_SYSTEM_NOT_READY),
+    RESULT(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH),
+    RESULT(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE),
+    RESULT(CUDA_ERROR_MPS_CONNECTION_FAILED),
+    RESULT(CUDA_ERROR_MPS_RPC_FAILURE),
+    RESULT(CUDA_ERROR_MPS_SERVER_NOT_READY),
+    RESULT(CUDA_ERROR_MPS_MAX_CLIENTS_REACHED),
+    RESULT(CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED),
+    RESULT(CUDA_ERROR_MPS_CLIENT_TERMINATED),
+    RESULT(CUDA_ERROR_CDP_NOT_SUPPORTED),
+    RESULT(CUDA_ERROR_CDP_VERSION_MISMATCH),
+    RESULT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED),
+    RESULT(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
+    RESULT(CUDA_ERROR_STREAM_CAPTURE_MERGE),
+    RESULT(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED),
+    RESULT(CUDA_ERROR_STREAM_CAPTURE_UNJOINED),
+    RESULT(CUDA_ERROR_STREAM_CAPTURE_ISOLATION),
+    RESULT(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT),
+    RESULT(CUDA_ERROR_CAPTURED_EVENT),
+    RESULT(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD),
+    RESULT(CUDA_ERROR_TIMEOUT),
+    RESULT(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE),
+    RESULT(CUDA_ERROR_EXTERNAL_DEVICE),
+    RESULT(CUDA_ERROR_INVALID_CLUSTER_SIZE),
+    RESULT(CUDA_ERROR_FUNCTION_NOT_LOADED),
+    RESULT(CUDA_ERROR_INVALID_RESOURCE_TYPE),
+    RESULT(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION),
+    RESULT(CUDA_ERROR_KEY_ROTATION),
+    RESULT(CUDA_ERROR_UNKNOWN),
 #undef RESULT
 };
 #define RESULT_COUNT (sizeof results / sizeof *results)
