@@ -168,7 +168,7 @@ static const struct {
     const char *name;
 } results[] = {
     /* all of 13.0 */
-#define RESULT(name) {name, #name},
+#define RESULT(name) {name, #name}
     RESULT(CUDA_SUCCESS),
     RESULT(CUDA_ERROR_INVALID_VALUE),
     RESULT(CUDA_ERROR_OUT_OF_MEMORY),

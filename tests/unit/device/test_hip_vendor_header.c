@@ -204,7 +204,7 @@ START_TEST(results_are_called_as_the_vendor_calls_them) {
         int code;
         const char *name;
     } results[] = {
-#define RESULT(name) {name, #name},
+#define RESULT(name) {name, #name}
         RESULT(hipSuccess),
         RESULT(hipErrorInvalidValue),
         RESULT(hipErrorOutOfMemory),
