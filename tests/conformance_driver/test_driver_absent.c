@@ -316,15 +316,55 @@ START_TEST(a_driver_that_forks_while_it_initialises) {
 }
 END_TEST
 
-/* Finding out initialises nothing. */
-START_TEST(examining_calls_nothing) {
-    slw_driver_status status = SLW_DRIVER_STATUS_INIT;
+/* ---- Busy, and at the end ---------------------------------------------------------------------------------------- */
+
+/* Compute mode exclusive: the device is there, and another process has it. */
+START_TEST(a_device_that_another_process_has) {
+    start(0);
+    d.control->inject("cuDevicePrimaryCtxRetain", 1, 46, 1);
+    ck_assert_int_eq(open_with("cuda"), SLW_E_UNAVAILABLE);
+    ck_assert_str_eq(err.reason, "DEVICE_BUSY");
+    ck_assert_int_eq(err.raw_code, 46);
+    ck_assert_ptr_nonnull(err.hint);
+    ck_assert_ptr_null(device);
+    slt_double_check(&d);
+    slt_ok(open_with("cuda"), &err); /* it has let go */
+    slw_device_close(&device);
+    slt_double_check(&d);
+}
+END_TEST
+
+/* After the driver's own exit handler every call answers 4. */
+START_TEST(a_driver_that_has_shut_down) {
+    slw_device_address memory = 0;
+    slw_stream stream = SLW_STREAM_DEFAULT;
     start(_i);
-    ck_assert(slw_driver_examine((size_t)_i + 1, &status));
-    ck_assert_str_eq(status.kind, kinds[_i]);
-    ck_assert_int_ne(status.presence, SLW_PRESENCE_YES);
-    ck_assert_uint_eq(d.control->count(NULL), 0);
-    ck_assert_int_eq(d.control->get(DOUBLE_INITIALIZED), 0);
+    slt_ok(open_with(kinds[_i]), &err);
+    d.control->set(DOUBLE_TORN_DOWN, 1);
+    ck_assert_int_eq(slw_device_alloc(device, 8, &memory, &err), SLW_E_LOST);
+    ck_assert_str_eq(err.reason, "DRIVER_SHUT_DOWN");
+    ck_assert_int_eq(err.raw_code, 4);
+    ck_assert_uint_eq(memory, 0);
+    const unsigned calls = d.control->count(NULL);
+    ck_assert_int_eq(slw_device_stream_create(device, &stream, &err), SLW_E_LOST);
+    ck_assert_ptr_null(stream.native);
+    ck_assert_uint_eq(d.control->count(NULL), calls); /* a lost device is not asked again */
+    slw_device_close(&device);
+    ck_assert_int_eq(open_with(kinds[_i]), SLW_E_LOST);
+    ck_assert_str_eq(err.reason, "DRIVER_SHUT_DOWN");
+    ck_assert_ptr_null(device);
+    slt_double_check_violations(&d);
+}
+END_TEST
+
+START_TEST(a_driver_that_has_shut_down_before) {
+    start(_i);
+    d.control->set(DOUBLE_TORN_DOWN, 1);
+    ck_assert_int_eq(open_with(kinds[_i]), SLW_E_LOST);
+    ck_assert_str_eq(err.reason, "DRIVER_SHUT_DOWN");
+    ck_assert_int_eq(err.raw_code, 4);
+    ck_assert_ptr_null(device);
+    slt_double_check(&d);
 }
 END_TEST
 
@@ -346,7 +386,9 @@ int main(void) {
     tcase_add_loop_test(tcase, mismatched_versions, 0, 3);
     tcase_add_loop_test(tcase, drivers_of_every_age, 0, 10);
     tcase_add_loop_test(tcase, a_driver_that_forks_while_it_initialises, 0, GPU_KINDS);
-    tcase_add_loop_test(tcase, examining_calls_nothing, 0, GPU_KINDS);
+    tcase_add_test(tcase, a_device_that_another_process_has);
+    tcase_add_loop_test(tcase, a_driver_that_has_shut_down, 0, GPU_KINDS);
+    tcase_add_loop_test(tcase, a_driver_that_has_shut_down_before, 0, GPU_KINDS);
     suite_add_tcase(suite, tcase);
     return slt_run(suite, NULL);
 }
