@@ -25,8 +25,15 @@ typedef enum double_setting {
     DOUBLE_CAPTURE,        /* cuda: 1: another thread captures a stream, globally */
     DOUBLE_NO_JIT,         /* cuda: 1: compiling PTX is disabled (223) */
     DOUBLE_INIT_FORKS, /* 1: initialising starts a helper program, as a real one does to have its device nodes made */
+    /* The stream (its handle as a number) that captures: what is launched on it is recorded and does not run, and what
+       asks or waits for it ends the capture. 0: none. */
+    DOUBLE_CAPTURING_STREAM,
+    DOUBLE_MORE_REGISTERS,  /* what functions of modules loaded from now on have beyond what the image says */
+    DOUBLE_MORE_LOCAL,      /* bytes */
+    DOUBLE_MORE_SHARED,     /* static bytes */
+    DOUBLE_FEWER_THREADS,   /* the most threads of a block; 0: as the image says */
     DOUBLE_COUNT_LAUNCHES,  /* read only, and those below */
-    DOUBLE_CAPTURES_BROKEN, /* calls that would have ended the capture of DOUBLE_CAPTURE */
+    DOUBLE_CAPTURES_BROKEN, /* calls that would have ended a capture, of either kind */
     DOUBLE_INITIALIZED,
     DOUBLE_LIVE_MODULES,
     DOUBLE_LIVE_MEMORY,     /* allocations */
@@ -41,6 +48,16 @@ typedef struct double_call {
     const char *name; /* without _v2 and the like; lives as long as the library */
     int code;
 } double_call;
+
+/* What the last launch asked for beside its shape. */
+#define DOUBLE_ATTRIBUTES 8
+typedef struct double_extras {
+    unsigned count; /* of launch attributes */
+    int ids[DOUBLE_ATTRIBUTES];
+    int cooperative;
+    int programmatic; /* the value; -1: not given */
+    unsigned cluster[3];
+} double_extras;
 
 typedef struct double_control {
     uint32_t size;
@@ -74,6 +91,11 @@ typedef struct double_control {
     void (*forgive)(void);                    /* forgets the violations */
     /* What the caller has taken and not given back, one line each; how many. */
     unsigned (*outstanding)(char *text, size_t text_size);
+
+    void (*last_launch)(double_extras *out);
+    /* The library's own exit handler writes to that file how many calls came since the log was cleared, and then every
+       call that comes after it, a line each. Every such call is a violation too. NULL: no file. */
+    void (*write_exit)(const char *path);
 
     /* 1 when every byte lies in one allocation or module global of a device. */
     int (*is_memory)(uint64_t address, uint64_t size_bytes);

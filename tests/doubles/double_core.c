@@ -25,6 +25,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 
 long double_settings[DOUBLE_SETTINGS];
+double_extras double_last;
 static rule rules[MOST_ENTRIES];
 static unsigned counts[MOST_ENTRIES];
 static unsigned injected_count;
@@ -108,10 +109,6 @@ __attribute__((constructor)) static void library_starts(void) {
     settings_reset();
 }
 
-void double_mark_process(void) {
-    owner = getpid();
-}
-
 int double_in_child(void) {
     return owner != 0 && owner != getpid();
 }
@@ -137,6 +134,64 @@ void double_violation(const char *format, ...) {
     if (double_settings[DOUBLE_STRICT]) {
         fprintf(stderr, "double: %s\n", text);
         abort();
+    }
+}
+
+int double_captures(const void *stream) {
+    return stream != NULL && (uintptr_t)stream == (uintptr_t)double_settings[DOUBLE_CAPTURING_STREAM];
+}
+
+int double_break_capture(int code) {
+    double_settings[DOUBLE_CAPTURES_BROKEN]++;
+    return code;
+}
+
+/* ---- The end of the process ------------------------------------------------------------------------------ */
+
+static char exit_path[4096];
+static int exit_installed, is_over;
+
+static void say_at_exit(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say_at_exit(const char *format, ...) {
+    FILE *const file = exit_path[0] == '\0' ? NULL : fopen(exit_path, "a");
+    if (file == NULL) return;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vfprintf(file, format, arguments);
+    va_end(arguments);
+    (void)fclose(file);
+}
+
+/* The real one takes itself down in such a handler: what is installed later runs before it, what was installed earlier,
+   and destructors, after it. */
+static void process_ends(void) {
+    pthread_mutex_lock(&lock);
+    if (!double_in_child()) {
+        unsigned calls = 0;
+        for (unsigned i = 0; i < double_hooks_of.entry_count; i++) calls += counts[i];
+        say_at_exit("%u calls before the end\n", calls);
+        is_over = owner != 0;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void double_mark_process(void) {
+    owner = getpid();
+    if (!exit_installed) exit_installed = atexit(process_ends) == 0;
+}
+
+int double_is_over(void) {
+    return is_over && !double_in_child();
+}
+
+/* What no call may do, whatever it asks. */
+static void watch(unsigned call) {
+    const double_entry *const entry = &double_hooks_of.entries[call];
+    if (double_is_over()) {
+        say_at_exit("%s\n", entry->name);
+        double_violation("%s after the library's exit handler", entry->name);
+    } else if (double_in_child() && (entry->flags & DOUBLE_FREE) == 0) {
+        double_violation("%s in a forked child", entry->name);
     }
 }
 
@@ -180,6 +235,7 @@ int double_begin(unsigned call) {
     pthread_mutex_lock(&lock);
     double_thread *const thread = double_self();
     thread->injected = DOUBLE_GO;
+    watch(call);
     const int state = double_hooks_of.gate(call);
     if (state != DOUBLE_GO) return state;
     const int code = injected(call);
@@ -222,7 +278,10 @@ static void control_reset(void) {
     }
     injected_count = log_used = violation_count = hidden_count = 0;
     atomic_store(&most_delayed, 0);
+    double_last = (double_extras){.programmatic = -1};
+    exit_path[0] = '\0';
     owner = 0;
+    is_over = 0;
     epoch++;
     pthread_mutex_unlock(&lock);
 }
@@ -375,6 +434,18 @@ static unsigned control_outstanding(char *text, size_t text_size) {
     return count;
 }
 
+static void control_last_launch(double_extras *out) {
+    pthread_mutex_lock(&lock);
+    *out = double_last;
+    pthread_mutex_unlock(&lock);
+}
+
+static void control_write_exit(const char *path) {
+    pthread_mutex_lock(&lock);
+    (void)snprintf(exit_path, sizeof exit_path, "%s", path == NULL ? "" : path);
+    pthread_mutex_unlock(&lock);
+}
+
 static int control_is_memory(uint64_t address, uint64_t size) {
     pthread_mutex_lock(&lock);
     const int is = double_memory_holds(address, size);
@@ -417,6 +488,8 @@ DOUBLE_API const double_control *double_control_get(void) {
         .violation = control_violation,
         .forgive = control_forgive,
         .outstanding = control_outstanding,
+        .last_launch = control_last_launch,
+        .write_exit = control_write_exit,
         .is_memory = control_is_memory,
         .thread_balance = control_thread_balance,
         .lose_context = control_lose_context,

@@ -43,14 +43,17 @@ int double_end(unsigned call, int code);
     } while (0)
 
 extern long double_settings[DOUBLE_SETTINGS];
+extern double_extras double_last;       /* of the last launch */
 void double_start_helper(void);         /* before an initialising call, when the test wants one */
 int double_is_hidden(const char *name); /* by the test's word only */
 void double_violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void double_wait(void); /* until something changed; gives the lock away meanwhile */
 void double_changed(void);
-/* 1 in a child of the process that marked itself. */
-void double_mark_process(void);
-int double_in_child(void);
+void double_mark_process(void);          /* when the library is initialised */
+int double_in_child(void);               /* 1 in a child of the process that did that */
+int double_is_over(void);                /* 1 after the exit handler that it installed */
+int double_captures(const void *stream); /* as DOUBLE_CAPTURING_STREAM says */
+int double_break_capture(int code);      /* counts it; the code */
 
 /* Per thread, reset with the library. */
 typedef struct double_thread {

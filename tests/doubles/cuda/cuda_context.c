@@ -30,8 +30,7 @@ int dcu_current(dcu_context **out) {
 
 int dcu_capture_forbids(void) {
     if (!double_settings[DOUBLE_CAPTURE] || double_self()->capture_mode == DCU_CAPTURE_RELAXED) return DCU_OK;
-    double_settings[DOUBLE_CAPTURES_BROKEN]++;
-    return DCU_STREAM_CAPTURE_UNSUPPORTED;
+    return double_break_capture(DCU_STREAM_CAPTURE_UNSUPPORTED);
 }
 
 void dcu_context_fault(void *context) {

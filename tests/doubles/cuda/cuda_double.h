@@ -53,8 +53,9 @@ typedef struct dcu_function {
     uint32_t cluster[3];          /* compiled in; 0: none */
     int cluster_must_be_set;
     int grid_in_clusters;
-    uint32_t isa;      /* 90 */
-    int dynamic_limit; /* attribute 8 */
+    uint32_t fewer_threads; /* what the driver says beside the image; 0: nothing */
+    uint32_t isa;           /* 90 */
+    int dynamic_limit;      /* attribute 8 */
     int carveout;
     int non_portable;
 } dcu_function;
@@ -70,6 +71,7 @@ typedef struct dcu_event {
     dcu_context *context;
     unsigned pending;
     int recorded;
+    int captured; /* its record is part of a graph */
     uint64_t time_ns;
 } dcu_event;
 
@@ -92,6 +94,7 @@ int dcu_healthy(const dcu_context *context);
 dcu_context *dcu_top(void);                   /* NULL: none */
 void dcu_context_empty(dcu_context *context); /* everything in it is gone */
 void dcu_context_fault(void *context);
+int dcu_captures_in(const dcu_context *context); /* 1: a stream of this context captures */
 int dcu_capture_forbids(void); /* 0 or 900: an unsafe call in a thread that was not told to be careful */
 
 /* ---- Images (cuda_image.c) ---- */

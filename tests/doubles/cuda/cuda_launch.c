@@ -15,6 +15,7 @@ typedef struct launch {
     void **extra;
     uint32_t cluster[3]; /* asked for; 0: not */
     int cooperative;
+    double_extras extras;
 } launch;
 
 /* ---- Limits ---------------------------------------------------------------------------------------------- */
@@ -147,6 +148,7 @@ static int run(const launch *l) {
     double_queue *queue = NULL;
     dcu_context *context = NULL;
     uint32_t cluster[3];
+    double_last = l->extras;
     int code = place(l, &queue, &context);
     if (code != DCU_OK) return code;
     const dcu_device_facts *const facts = dcu_facts(context->device);
@@ -157,7 +159,10 @@ static int run(const launch *l) {
     double_launch work = {.kernel = l->function->name, .shared = l->shared};
     code = read_params(l, &work);
     if (code == DCU_OK) code = load_late(l->function, queue);
-    if (code != DCU_OK) return code;
+    if (code == DCU_OK && l->stream == NULL && dcu_captures_in(context)) {
+        code = double_break_capture(DCU_STREAM_CAPTURE_IMPLICIT);
+    }
+    if (code != DCU_OK || double_captures(l->stream)) return code;
     for (unsigned i = 0; i < 3; i++) {
         work.grid[i] = l->function->grid_in_clusters ? l->grid[i] * cluster[i] : l->grid[i];
         work.block[i] = l->block[i];
@@ -171,7 +176,15 @@ DOUBLE_API int cuLaunchKernel(dcu_function *function, unsigned grid_x, unsigned 
                               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, dcu_stream *stream,
                               void **params, void **extra) {
     const launch l = {
-        function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, params, extra, {0, 0, 0}, 0};
+        .function = function,
+        .grid = {grid_x, grid_y, grid_z},
+        .block = {block_x, block_y, block_z},
+        .shared = shared,
+        .stream = stream,
+        .params = params,
+        .extra = extra,
+        .extras = {.programmatic = -1},
+    };
     DOUBLE_CALL(CALL_cuLaunchKernel, run(&l));
 }
 
@@ -179,8 +192,28 @@ DOUBLE_API int cuLaunchCooperativeKernel(dcu_function *function, unsigned grid_x
                                          unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                          dcu_stream *stream, void **params) {
     const launch l = {
-        function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream, params, NULL, {0, 0, 0}, 1};
+        .function = function,
+        .grid = {grid_x, grid_y, grid_z},
+        .block = {block_x, block_y, block_z},
+        .shared = shared,
+        .stream = stream,
+        .params = params,
+        .cooperative = 1,
+        .extras = {.programmatic = -1, .cooperative = 1},
+    };
     DOUBLE_CALL(CALL_cuLaunchCooperativeKernel, run(&l));
+}
+
+static void note_attribute(double_extras *extras, const dcu_attribute *a) {
+    if (extras->count < DOUBLE_ATTRIBUTES) extras->ids[extras->count] = a->id;
+    extras->count++;
+    if (a->id == DCU_ATTR_COOPERATIVE) extras->cooperative = a->value.number;
+    if (a->id == DCU_ATTR_PROGRAMMATIC_SERIALIZATION) extras->programmatic = a->value.number;
+    if (a->id == DCU_ATTR_CLUSTER_DIMENSION) {
+        extras->cluster[0] = a->value.cluster.x;
+        extras->cluster[1] = a->value.cluster.y;
+        extras->cluster[2] = a->value.cluster.z;
+    }
 }
 
 static int take_attributes(launch *l, const dcu_config *config) {
@@ -191,6 +224,7 @@ static int take_attributes(launch *l, const dcu_config *config) {
         if (a->id < 0 || a->id > 18) return DCU_INVALID_VALUE;
         if ((seen >> a->id & 1u) != 0) double_violation("launch attribute %d is given twice", a->id);
         seen |= 1u << a->id;
+        note_attribute(&l->extras, a);
         switch (a->id) {
         case DCU_ATTR_COOPERATIVE:
             l->cooperative = a->value.number != 0;
@@ -221,7 +255,7 @@ static int from_config(launch *l, const dcu_config *config) {
 }
 
 static int run_config(const dcu_config *config, dcu_function *function, void **params, void **extra) {
-    launch l = {.function = function, .params = params, .extra = extra};
+    launch l = {.function = function, .params = params, .extra = extra, .extras = {.programmatic = -1}};
     const int code = from_config(&l, config);
     return code != DCU_OK ? code : run(&l);
 }

@@ -72,6 +72,10 @@ static int parse(dcu_module *module, const unsigned char *bytes, size_t size, co
 static void settle_functions(dcu_module *module) {
     for (unsigned i = 0; i < module->function_count; i++) {
         dcu_function *const f = module->functions[i];
+        f->registers += (uint32_t)double_settings[DOUBLE_MORE_REGISTERS];
+        f->local_bytes += (uint32_t)double_settings[DOUBLE_MORE_LOCAL];
+        f->shared_bytes += (uint32_t)double_settings[DOUBLE_MORE_SHARED];
+        f->fewer_threads = (uint32_t)double_settings[DOUBLE_FEWER_THREADS];
         f->dynamic_limit = f->shared_bytes < 49152 ? 49152 - (int)f->shared_bytes : 0;
         f->carveout = -1;
         f->loaded = !double_settings[DOUBLE_LAZY];
@@ -271,7 +275,7 @@ static int load_function(dcu_function *function) {
 }
 
 uint32_t dcu_most_threads(const dcu_function *f) {
-    uint32_t most = 1024;
+    uint32_t most = f->fewer_threads != 0 ? f->fewer_threads : 1024;
     if (f->registers > 0) {
         const uint32_t per_warp = (f->registers + 7) / 8 * 8 * 32;
         const uint32_t by_registers = 65536 / 4 / per_warp * 4 * 32;

@@ -42,7 +42,7 @@ static int gate(unsigned call) {
         call != CALL_cuGetProcAddress_v2 && call != CALL_cuGetErrorName && call != CALL_cuGetErrorString) {
         return DCU_NOT_INITIALIZED;
     }
-    if (double_settings[DOUBLE_TORN_DOWN]) return DCU_DEINITIALIZED;
+    if (double_settings[DOUBLE_TORN_DOWN] || double_is_over()) return DCU_DEINITIALIZED;
     if ((entries[call].flags & DOUBLE_FREE) == 0 && !initialized) {
         double_violation("%s before cuInit", entries[call].name);
         return DCU_NOT_INITIALIZED;

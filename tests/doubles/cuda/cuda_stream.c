@@ -76,10 +76,21 @@ static int wait_for(double_queue *queue, const dcu_context *context) {
     return dcu_healthy(context);
 }
 
+int dcu_captures_in(const dcu_context *context) {
+    dcu_stream *const stream = (dcu_stream *)(uintptr_t)double_settings[DOUBLE_CAPTURING_STREAM];
+    return stream != NULL && double_object_state(stream, DCU_STREAM) == 1 && stream->context == context;
+}
+
+/* Waiting for a capture, or asking how far it is, ends it. */
+static int leave_captures_alone(const dcu_stream *stream) {
+    return double_captures(stream) ? double_break_capture(DCU_STREAM_CAPTURE_UNSUPPORTED) : DCU_OK;
+}
+
 static int stream_synchronize(dcu_stream *stream) {
     double_queue *queue = NULL;
     dcu_context *context = NULL;
-    const int code = find_queue(stream, &queue, &context);
+    int code = find_queue(stream, &queue, &context);
+    if (code == DCU_OK) code = leave_captures_alone(stream);
     return code != DCU_OK ? code : wait_for(queue, context);
 }
 DOUBLE_API int cuStreamSynchronize(dcu_stream *stream) {
@@ -89,7 +100,8 @@ DOUBLE_API int cuStreamSynchronize(dcu_stream *stream) {
 static int stream_query(dcu_stream *stream) {
     double_queue *queue = NULL;
     dcu_context *context = NULL;
-    const int code = find_queue(stream, &queue, &context);
+    int code = find_queue(stream, &queue, &context);
+    if (code == DCU_OK) code = leave_captures_alone(stream);
     return code != DCU_OK ? code : queue->first != NULL ? DCU_NOT_READY : DCU_OK;
 }
 DOUBLE_API int cuStreamQuery(dcu_stream *stream) {
@@ -115,7 +127,8 @@ static int stream_capturing(dcu_stream *stream, int *out) {
     const int code = find_queue(stream, &queue, &context);
     if (code != DCU_OK) return code;
     if (out == NULL) return DCU_INVALID_VALUE;
-    *out = 0;
+    if (stream == NULL && dcu_captures_in(context)) return DCU_STREAM_CAPTURE_IMPLICIT; /* which ends no capture */
+    *out = double_captures(stream); /* 1 active, 0 none */
     return DCU_OK;
 }
 DOUBLE_API int cuStreamIsCapturing(dcu_stream *stream, int *out) {
@@ -147,6 +160,7 @@ static int synchronize_current(void) {
     dcu_context *context = NULL;
     int code = dcu_current(&context);
     if (code == DCU_OK) code = dcu_capture_forbids();
+    if (code == DCU_OK && dcu_captures_in(context)) code = double_break_capture(DCU_STREAM_CAPTURE_UNSUPPORTED);
     return code != DCU_OK ? code : synchronize(context);
 }
 DOUBLE_API int cuCtxSynchronize(void) {
@@ -205,6 +219,9 @@ static int event_record(dcu_event *event, dcu_stream *stream) {
         double_violation("an event is recorded in another context's stream");
         return DCU_INVALID_HANDLE;
     }
+    if (stream == NULL && dcu_captures_in(context)) return double_break_capture(DCU_STREAM_CAPTURE_IMPLICIT);
+    event->captured = double_captures(stream);
+    if (event->captured) return DCU_OK;
     event->recorded = 1;
     event->time_ns = now_ns();
     return double_queue_event(queue, &event->pending) ? DCU_OK : DCU_OUT_OF_MEMORY;
@@ -213,8 +230,15 @@ DOUBLE_API int cuEventRecord(dcu_event *event, dcu_stream *stream) {
     DOUBLE_CALL(CALL_cuEventRecord, event_record(event, stream));
 }
 
-static int event_query(dcu_event *event) {
+/* A record in a capture says nothing about now; asking ends the capture. */
+static int find_event_to_ask(dcu_event *event) {
     const int code = find_event(event);
+    if (code == DCU_OK && event->captured) return double_break_capture(DCU_CAPTURED_EVENT);
+    return code == DCU_OK ? dcu_capture_forbids() : code;
+}
+
+static int event_query(dcu_event *event) {
+    const int code = find_event_to_ask(event);
     return code != DCU_OK ? code : event->pending > 0 ? DCU_NOT_READY : DCU_OK;
 }
 DOUBLE_API int cuEventQuery(dcu_event *event) {
@@ -222,7 +246,7 @@ DOUBLE_API int cuEventQuery(dcu_event *event) {
 }
 
 static int event_synchronize(dcu_event *event) {
-    int code = find_event(event);
+    int code = find_event_to_ask(event);
     while (code == DCU_OK && event->pending > 0) {
         double_wait();
         code = find_event(event);
@@ -285,6 +309,7 @@ static int ready_to_copy(uint64_t address, const void *host, size_t size) {
     dcu_context *context = NULL;
     int code = dcu_current(&context);
     if (code == DCU_OK) code = dcu_capture_forbids();
+    if (code == DCU_OK && dcu_captures_in(context)) code = double_break_capture(DCU_STREAM_CAPTURE_IMPLICIT);
     if (code == DCU_OK) code = wait_for(&context->queue, context);
     if (code != DCU_OK) return code;
     if (host == NULL || !double_memory_holds(address, size)) return DCU_INVALID_VALUE;

@@ -40,6 +40,7 @@
     X(hipFree, DOUBLE_ACTS)                                                                                            \
     X(hipMemcpyHtoD, 0)                                                                                                \
     X(hipMemcpyDtoH, 0)                                                                                                \
+    X(hipStreamIsCapturing, 0)                                                                                         \
     X(hipThreadExchangeStreamCaptureMode, 0)
 
 enum {

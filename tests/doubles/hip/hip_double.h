@@ -51,6 +51,7 @@ typedef struct dhip_event {
     double_object object;
     int device;
     unsigned pending;
+    int captured; /* its record is part of a graph */
 } dhip_event;
 
 typedef struct dhip_device_facts {
@@ -69,6 +70,7 @@ int dhip_current(void);
 int dhip_healthy(int device);
 void dhip_fault(void *device); /* &dhip_devices[i] */
 int dhip_capture_forbids(void);
+int dhip_captures_on(int device); /* 1: a stream of that device captures */
 
 /* hip_image.c */
 int dhip_image_take(const void *image, const dhip_device_facts *facts, uint64_t *whole, unsigned char **copy,

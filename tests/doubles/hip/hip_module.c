@@ -39,6 +39,18 @@ void dhip_module_drop(dhip_module *module) {
     module->object.alive = 0;
 }
 
+/* What the driver says of its functions beside what stands in the image. */
+static void add_figures(dhip_module *module) {
+    const uint32_t most = (uint32_t)double_settings[DOUBLE_FEWER_THREADS];
+    for (unsigned i = 0; i < module->function_count; i++) {
+        dhip_function *const f = module->functions[i];
+        f->registers += (uint32_t)double_settings[DOUBLE_MORE_REGISTERS];
+        f->local_bytes += (uint32_t)double_settings[DOUBLE_MORE_LOCAL];
+        f->shared_bytes += (uint32_t)double_settings[DOUBLE_MORE_SHARED];
+        if (most != 0 && most < f->most_threads) f->most_threads = most;
+    }
+}
+
 static int load(dhip_module **out, const void *image) {
     const int device = dhip_current();
     int code = dhip_healthy(device);
@@ -59,6 +71,7 @@ static int load(dhip_module **out, const void *image) {
         module->image_size = whole;
         module->image_hash = dhip_image_hash(image, whole, &readable);
         code = dhip_image_parse(module, bytes, size);
+        add_figures(module);
         if (code != DHIP_OK) dhip_module_drop(module);
     }
     free(bytes);
@@ -274,6 +287,9 @@ static int run(const launch *l) {
     if (code == DHIP_OK) code = check(l);
     if (code != DHIP_OK) return code;
     look_at_image(l->function->module, "launch");
+    double_last = (double_extras){.cooperative = l->cooperative, .programmatic = -1};
+    if (l->stream == NULL && dhip_captures_on(device)) return double_break_capture(DHIP_STREAM_CAPTURE_IMPLICIT);
+    if (double_captures(l->stream)) return DHIP_OK;
     dhip_function *const f = l->function;
     double_launch work = {
         .kernel = f->name, .shared = l->shared, .count = f->param_count, .sizes = f->param_sizes, .values = l->params};

@@ -54,7 +54,7 @@ int dhip_note(int code) {
 static int gate(unsigned call) {
     if (call == CALL_hipDriverGetVersion || call == CALL_hipRuntimeGetVersion) return DOUBLE_GO;
     if (double_in_child()) return DHIP_NOT_INITIALIZED;
-    if (double_settings[DOUBLE_TORN_DOWN]) return DHIP_DEINITIALIZED;
+    if (double_settings[DOUBLE_TORN_DOWN] || double_is_over()) return DHIP_DEINITIALIZED;
     if (double_settings[DOUBLE_DEVICES] == 0) {
         return call == CALL_hipGetDeviceCount ? DOUBLE_GO : DHIP_INVALID_DEVICE;
     }
@@ -79,8 +79,7 @@ void dhip_fault(void *device) {
 
 int dhip_capture_forbids(void) {
     if (!double_settings[DOUBLE_CAPTURE] || double_self()->capture_mode == 2) return DHIP_OK;
-    double_settings[DOUBLE_CAPTURES_BROKEN]++;
-    return DHIP_STREAM_CAPTURE_UNSUPPORTED;
+    return double_break_capture(DHIP_STREAM_CAPTURE_UNSUPPORTED);
 }
 
 static int init(unsigned flags) {

@@ -54,10 +54,21 @@ DOUBLE_API int hipStreamDestroy(dhip_stream *stream) {
     DHIP_CALL(CALL_hipStreamDestroy, stream_destroy(stream));
 }
 
+int dhip_captures_on(int device) {
+    dhip_stream *const stream = (dhip_stream *)(uintptr_t)double_settings[DOUBLE_CAPTURING_STREAM];
+    return stream != NULL && double_object_state(stream, DHIP_STREAM) == 1 && stream->device == device;
+}
+
+/* Waiting for a capture, or asking how far it is, ends it. */
+static int leave_captures_alone(const dhip_stream *stream) {
+    return double_captures(stream) ? double_break_capture(DHIP_STREAM_CAPTURE_UNSUPPORTED) : DHIP_OK;
+}
+
 static int stream_synchronize(dhip_stream *stream) {
     double_queue *queue = NULL;
     int device = 0;
-    const int code = find_queue(stream, &queue, &device);
+    int code = find_queue(stream, &queue, &device);
+    if (code == DHIP_OK) code = leave_captures_alone(stream);
     return code != DHIP_OK ? code : wait_for(queue, device);
 }
 DOUBLE_API int hipStreamSynchronize(dhip_stream *stream) {
@@ -67,11 +78,26 @@ DOUBLE_API int hipStreamSynchronize(dhip_stream *stream) {
 static int stream_query(dhip_stream *stream) {
     double_queue *queue = NULL;
     int device = 0;
-    const int code = find_queue(stream, &queue, &device);
+    int code = find_queue(stream, &queue, &device);
+    if (code == DHIP_OK) code = leave_captures_alone(stream);
     return code != DHIP_OK ? code : queue->first != NULL ? DHIP_NOT_READY : DHIP_OK;
 }
 DOUBLE_API int hipStreamQuery(dhip_stream *stream) {
     DHIP_CALL(CALL_hipStreamQuery, stream_query(stream));
+}
+
+static int stream_capturing(dhip_stream *stream, int *out) {
+    double_queue *queue = NULL;
+    int device = 0;
+    const int code = find_queue(stream, &queue, &device);
+    if (code != DHIP_OK) return code;
+    if (out == NULL) return DHIP_INVALID_VALUE;
+    if (stream == NULL && dhip_captures_on(device)) return DHIP_STREAM_CAPTURE_IMPLICIT; /* which ends no capture */
+    *out = double_captures(stream); /* 1 active, 0 none */
+    return DHIP_OK;
+}
+DOUBLE_API int hipStreamIsCapturing(dhip_stream *stream, int *out) {
+    DHIP_CALL(CALL_hipStreamIsCapturing, stream_capturing(stream, out));
 }
 
 typedef struct waiting {
@@ -86,6 +112,7 @@ static void see_busy(void *object, void *context) {
 static int synchronize(void) {
     const int device = dhip_current();
     int code = dhip_capture_forbids();
+    if (code == DHIP_OK && dhip_captures_on(device)) code = double_break_capture(DHIP_STREAM_CAPTURE_UNSUPPORTED);
     while (code == DHIP_OK) {
         waiting w = {device, dhip_devices[device].queue.first != NULL};
         double_objects_each(DHIP_STREAM, see_busy, &w);
@@ -133,14 +160,24 @@ static int event_record(dhip_event *event, dhip_stream *stream) {
         double_violation("an event is recorded in another device's stream");
         return DHIP_INVALID_HANDLE;
     }
+    if (stream == NULL && dhip_captures_on(device)) return double_break_capture(DHIP_STREAM_CAPTURE_IMPLICIT);
+    event->captured = double_captures(stream);
+    if (event->captured) return DHIP_OK;
     return double_queue_event(queue, &event->pending) ? DHIP_OK : DHIP_OUT_OF_MEMORY;
 }
 DOUBLE_API int hipEventRecord(dhip_event *event, dhip_stream *stream) {
     DHIP_CALL(CALL_hipEventRecord, event_record(event, stream));
 }
 
-static int event_query(dhip_event *event) {
+/* A record in a capture says nothing about now; asking ends the capture. */
+static int find_event_to_ask(dhip_event *event) {
     const int code = find_event(event);
+    if (code == DHIP_OK && event->captured) return double_break_capture(DHIP_CAPTURED_EVENT);
+    return code == DHIP_OK ? dhip_capture_forbids() : code;
+}
+
+static int event_query(dhip_event *event) {
+    const int code = find_event_to_ask(event);
     return code != DHIP_OK ? code : event->pending > 0 ? DHIP_NOT_READY : DHIP_OK;
 }
 DOUBLE_API int hipEventQuery(dhip_event *event) {
@@ -148,7 +185,7 @@ DOUBLE_API int hipEventQuery(dhip_event *event) {
 }
 
 static int event_synchronize(dhip_event *event) {
-    int code = find_event(event);
+    int code = find_event_to_ask(event);
     while (code == DHIP_OK && event->pending > 0) {
         double_wait();
         code = find_event(event);
@@ -199,6 +236,7 @@ static int ready_to_copy(uint64_t address, const void *host, size_t size) {
     const int device = dhip_current();
     int code = dhip_healthy(device);
     if (code == DHIP_OK) code = dhip_capture_forbids();
+    if (code == DHIP_OK && dhip_captures_on(device)) code = double_break_capture(DHIP_STREAM_CAPTURE_IMPLICIT);
     if (code == DHIP_OK) code = wait_for(&dhip_devices[device].queue, device);
     if (code != DHIP_OK) return code;
     return host == NULL || !double_memory_holds(address, size) ? DHIP_INVALID_VALUE : DHIP_OK;
