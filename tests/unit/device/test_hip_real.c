@@ -1,5 +1,6 @@
 /* The real libamdhip64, where one is installed: Debian's 5.2.3 on a machine without an AMD GPU says what was measured
  * then (device.md B.3), and the library makes of it "no device". */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,24 @@ END_TEST
 
 /* ---- Without a device: the table ------------------------------------------------------------------------------- */
 
+/* Of the library itself, by the name it exports: ours has no use for it. */
+static void *exported(const char *name) {
+    void *const handle = dlopen(library.path, RTLD_NOW | RTLD_NOLOAD);
+    ck_assert_ptr_nonnull(handle);
+    void *const found = dlsym(handle, name);
+    ck_assert_msg(found != NULL, "no %s", name);
+    return found;
+}
+
+static unsigned threads_now(void) {
+    unsigned count = 0;
+    DIR *const folder = opendir("/proc/self/task");
+    ck_assert_ptr_nonnull(folder);
+    for (const struct dirent *e; (e = readdir(folder)) != NULL;) count += e->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}
+
 START_TEST(counting_before_init_is_100) {
     int count = 77;
     if (!find_measured("counting_before_init_is_100")) return;
@@ -75,12 +94,49 @@ START_TEST(counting_before_init_is_100) {
 }
 END_TEST
 
+/* Where nothing was initialised, and where it was: the child asks as if it were the first. */
+static void child_counts_nothing(void) {
+    const pid_t child = fork();
+    if (child == 0) {
+        int count = 77;
+        const int code = api.hipGetDeviceCount(&count);
+        _exit(code == 100 && count == 0 ? 0 : 1);
+    }
+    int ended = -1;
+    ck_assert_int_eq(waitpid(child, &ended, 0), child);
+    ck_assert_int_eq(ended, 0);
+}
+
+START_TEST(a_forked_child_counts_nothing_with_100) {
+    if (!find_measured("a_forked_child_counts_nothing_with_100")) return;
+    child_counts_nothing();
+}
+END_TEST
+
+START_TEST(what_it_says_of_itself) {
+    int version = 77;
+    int (*driver_version)(int *) = NULL;
+    const char *(*string_of)(int) = NULL;
+    if (!find_measured("what_it_says_of_itself")) return;
+    void *found = exported("hipDriverGetVersion");
+    memcpy(&driver_version, &found, sizeof found);
+    ck_assert_int_eq(driver_version(&version), 0);
+    ck_assert_int_eq(version, 50221153);
+    found = exported("hipGetErrorString");
+    memcpy(&string_of, &found, sizeof found);
+    ck_assert_str_eq(string_of(101), "hipErrorInvalidDevice"); /* the name, and no sentence */
+    ck_assert_str_eq(api.hipGetErrorName(99999), "hipErrorUnknown");
+}
+END_TEST
+
 START_TEST(answers_are_those_that_were_measured) {
     size_t size = 0;
     int device = 77;
     if (!find_measured("answers_are_those_that_were_measured")) return;
+    const unsigned threads = threads_now();
     ck_assert_int_eq(api.hipInit(0), 101);
     ck_assert_int_eq(api.hipInit(1), 101);
+    ck_assert_uint_eq(threads_now(), threads);
     ck_assert_int_eq(api.hipGetDevice(&device), 101);
     ck_assert_int_eq(device, 77);
     ck_assert_int_eq(api.hipSetDevice(0), 101);
@@ -92,6 +148,10 @@ START_TEST(answers_are_those_that_were_measured) {
         ck_assert_ptr_eq(module, (void *)&size);
         free(bytes);
     }
+    static const char junk[4096] = "no code object";
+    slwi_hip_native_module *none = (slwi_hip_native_module *)(void *)&size;
+    ck_assert_int_eq(api.hipModuleLoadData(&none, junk), 101);
+    ck_assert_ptr_eq(none, (void *)&size);
     ck_assert_int_eq(api.hipModuleUnload(NULL), 101);
     ck_assert_int_eq(api.hipGetLastError(), 101); /* the question itself fails to start HIP */
     ck_assert_int_eq(api.hipGetLastError(), 101);
@@ -142,13 +202,13 @@ START_TEST(opening_says_no_device) {
     slwi_hip_examine(NULL, &status); /* and what was learned */
     ck_assert_int_eq(status.presence, SLW_PRESENCE_NO);
     ck_assert_str_eq(status.why, "hipErrorInvalidDevice");
-    /* Nobody can use a device that is not there, in the child either; it is told why it may not ask. */
+    /* Nothing was set up that a fork could break: the child is told the same, and not that it is one. */
     const pid_t child = fork();
     if (child == 0) {
         slw_device_options options = SLW_DEVICE_OPTIONS_INIT;
         slw_device *device = NULL;
         options.kind = "hip";
-        _exit(slw_device_open(&options, &device, NULL) == SLW_E_FORKED ? 0 : 1);
+        _exit(slw_device_open(&options, &device, NULL) == SLW_E_NO_DEVICE ? 0 : 1);
     }
     int ended = -1;
     ck_assert_int_eq(waitpid(child, &ended, 0), child);
@@ -163,6 +223,8 @@ int main(void) {
     tcase_add_test(tcase, required_symbols_are_all_there);
     tcase_add_test(tcase, copy_that_is_loaded_is_taken);
     tcase_add_test(tcase, counting_before_init_is_100);
+    tcase_add_test(tcase, a_forked_child_counts_nothing_with_100);
+    tcase_add_test(tcase, what_it_says_of_itself);
     tcase_add_test(tcase, answers_are_those_that_were_measured);
     tcase_add_test(tcase, names_are_the_librarys);
     tcase_add_test(tcase, opening_says_no_device);
