@@ -19,11 +19,11 @@ typedef struct slwi_stat {
 } slwi_stat;
 
 typedef struct slwi_fs {
-    uint64_t type;      /* f_type */
-    uint64_t id;        /* f_fsid */
-    char name[32];      /* "ext4", "xfs", "tmpfs", "nfs", … or "0x…" */
-    int local;          /* 1: a local file system */
-    int memo_allowed;   /* 1: ext2/3/4, xfs, btrfs, zfs (pitfall 6) */
+    uint64_t type;    /* f_type */
+    uint64_t id;      /* f_fsid */
+    char name[32];    /* "ext4", "xfs", "tmpfs", "nfs", … or "0x…" */
+    int local;        /* 1: a local file system */
+    int memo_allowed; /* 1: ext2/3/4, xfs, btrfs, zfs (pitfall 6) */
 } slwi_fs;
 
 /* One directory listing step. `name` is NUL-terminated and borrowed until the next call; "." and ".." are left out.
@@ -72,9 +72,9 @@ struct slwi_os {
     int (*fsync)(const slwi_os *os, int fd);
     int (*ftruncate)(const slwi_os *os, int fd, uint64_t size);
     int (*utime)(const slwi_os *os, int dirfd, const char *path, int64_t time_ns);
-    int (*lock)(const slwi_os *os, int fd);   /* flock LOCK_EX|LOCK_NB: 0, -EWOULDBLOCK, -ENOLCK, … */
+    int (*lock)(const slwi_os *os, int fd); /* flock LOCK_EX|LOCK_NB: 0, -EWOULDBLOCK, -ENOLCK, … */
     int (*unlock)(const slwi_os *os, int fd);
-    int (*lease_read)(const slwi_os *os, int fd);   /* F_SETLEASE F_RDLCK: 0 granted */
+    int (*lease_read)(const slwi_os *os, int fd); /* F_SETLEASE F_RDLCK: 0 granted */
     int (*lease_drop)(const slwi_os *os, int fd);
     int (*pipe)(const slwi_os *os, int out[2]);
 
@@ -89,12 +89,12 @@ struct slwi_os {
     void *(*dl_open)(const slwi_os *os, const char *path, char why[256]); /* RTLD_NOW | RTLD_LOCAL */
     void *(*dl_symbol)(const slwi_os *os, void *library, const char *name);
     int (*dl_close)(const slwi_os *os, void *library);
-    int (*dl_loaded)(const slwi_os *os,
-                     const char *path); /* RTLD_NOLOAD: 1 when still there (its reference is dropped) */
+    /* RTLD_NOLOAD: another reference to what is loaded already, for dl_close; NULL: it is not. */
+    void *(*dl_loaded)(const slwi_os *os, const char *path);
 
     /* Time, process, randomness. */
-    uint64_t (*now_ns)(const slwi_os *os);       /* monotonic */
-    int64_t (*wall_ns)(const slwi_os *os);       /* since 1970 */
+    uint64_t (*now_ns)(const slwi_os *os); /* monotonic */
+    int64_t (*wall_ns)(const slwi_os *os); /* since 1970 */
     void (*sleep_ns)(const slwi_os *os, uint64_t duration_ns);
     int (*random)(const slwi_os *os, void *data, size_t size);
     uint32_t (*euid)(const slwi_os *os);
@@ -125,8 +125,8 @@ struct slwi_os {
     int (*dl_path)(const slwi_os *os, const void *address, char out[4096]);
 };
 
-const slwi_os *slwi_os_get(void);             /* the table in force; never NULL */
-const slwi_os *slwi_os_real(void);            /* the operating system's */
-void slwi_os_replace(const slwi_os *table);   /* tests only; NULL: the real one again. Not while other threads run */
+const slwi_os *slwi_os_get(void);           /* the table in force; never NULL */
+const slwi_os *slwi_os_real(void);          /* the operating system's */
+void slwi_os_replace(const slwi_os *table); /* tests only; NULL: the real one again. Not while other threads run */
 
 #endif

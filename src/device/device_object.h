@@ -70,6 +70,8 @@ struct slw_device {
 slw_code slwi_device_enter(const slw_device *device, slw_error *err);
 slw_code slwi_device_enter_lost(const slw_device *device, slw_error *err);
 void slwi_device_lose(slw_device *device);
+/* Remembers that the bytes of this digest are at fault; the record is copied, its diagnostics too. */
+void slwi_device_remember_failure(slw_device *device, const slw_digest *sha256, const slw_error *failure);
 /* Passes a driver's code on and marks the device when the code says that it is lost. */
 slw_code slwi_device_answer(slw_device *device, slw_code code, slw_error *err);
 /* Unloads every module and frees the table; the device has no user left. */

@@ -55,6 +55,7 @@ static void failure_drop(slw_device *device, slwi_failure **at) {
     slwi_failure *const failure = *at;
     *at = failure->next;
     device->failure_count--;
+    slwi_free(&device->allocator, failure->record.diagnostics);
     slwi_free(&device->allocator, failure);
 }
 
@@ -71,6 +72,11 @@ void slwi_device_remember_failure(slw_device *device, const slw_digest *sha256, 
     slwi_failure *const fresh = slwi_alloc_zero(&device->allocator, sizeof *fresh);
     if (fresh == NULL) return; /* not remembered: it is only asked again */
     fresh->record.size = sizeof fresh->record;
+    if (failure->diagnostics_size > 0) {
+        /* Without memory for them the compiler's words are missing the next time. */
+        fresh->record.diagnostics = slwi_alloc(&device->allocator, failure->diagnostics_size + 1);
+        if (fresh->record.diagnostics != NULL) fresh->record.diagnostics_capacity = failure->diagnostics_size + 1;
+    }
     slwi_error_copy(&fresh->record, failure);
     fresh->sha256 = *sha256;
     pthread_mutex_lock(&device->lock);
@@ -174,9 +180,15 @@ static slw_code find_locked(slw_device *device, const slw_digest *sha256, slwi_m
 slw_code slwi_module_find(slw_device *device, const slw_digest *sha256, slwi_module **out, slw_error *err) {
     slw_code code = slwi_device_check(device, err);
     if (code != SLW_OK) return code;
+    slwi_module *found = NULL;
     pthread_mutex_lock(&device->lock);
-    code = find_locked(device, sha256, out, err);
+    code = find_locked(device, sha256, &found, err);
     pthread_mutex_unlock(&device->lock);
+    if (code == SLW_OK && device->driver->check != NULL) {
+        code = slwi_device_answer(device, device->driver->check(device->state, err), err);
+        if (code != SLW_OK) slwi_release(found);
+    }
+    if (code == SLW_OK) *out = found;
     return code;
 }
 

@@ -19,24 +19,13 @@ static slw_code load_image(slwi_core *core, slw_device *device, slwi_module **ou
     return slwi_module_load(device, &image, &core->box->ref, out, err);
 }
 
-/* A loaded image needs no reading and a remembered failure is told at once: both are asked for by digest first. */
+/* Our own refusals come first and are not kept: they read nothing and ask no driver, and they are about the contract,
+   of which one image may have several (the images of a fatbin, the metadata of two entries). Then by digest: a loaded
+   image needs no reading, and a failure that the driver blamed on the bytes is told at once. */
 static slw_code find_or_load(slwi_core *core, slw_device *device, slwi_module **out, slw_error *err) {
-    slw_error local = SLW_ERROR_INIT;
-    slwi_module *module = NULL;
-    slw_code rc = slwi_module_find(device, &core->launch_sha256, &module, &local);
-    if (rc != SLW_OK && rc != SLW_E_MISS) {
-        slwi_error_copy(err, &local);
-        return rc;
-    }
-    const slw_code found = rc;
-    rc = slwi_preflight_load(core->box->contract, slwi_device_info(device), err);
-    if (rc != SLW_OK) {
-        slwi_release(module);
-        slwi_device_remember_failure(device, &core->launch_sha256, err);
-        return rc;
-    }
-    if (found == SLW_E_MISS) rc = load_image(core, device, &module, err);
-    if (rc == SLW_OK) *out = module;
+    slw_code rc = slwi_preflight_load(core->box->contract, slwi_device_info(device), err);
+    if (rc == SLW_OK) rc = slwi_module_find(device, &core->launch_sha256, out, err);
+    if (rc == SLW_E_MISS) rc = load_image(core, device, out, err);
     return rc;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "device_object.h"
 #include "driver_subject.h"
 #include "fault_alloc.h"
 #include "fault_os.h"

@@ -466,7 +466,7 @@ static void *f_dl_symbol(const slwi_os *os, void *library, const char *name) {
     return os->next->dl_symbol(os->next, library, name);
 }
 
-static int f_dl_loaded(const slwi_os *os, const char *path) {
+static void *f_dl_loaded(const slwi_os *os, const char *path) {
     note(SLT_DL_LOADED, path);
     return os->next->dl_loaded(os->next, path);
 }

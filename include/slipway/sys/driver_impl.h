@@ -78,6 +78,9 @@ typedef struct slw_driver_vtable {
     /* The driver's own function (a CUfunction), for slw_launchable_native_function. May be NULL: `function` stands for
        it. */
     void *(*native_function)(void *function);
+    /* Whether what was loaded is still there: LOST where somebody took the context away. Asked when a module that is
+       loaded already gets another owner. May be NULL: it is. */
+    slw_code (*check)(void *state, slw_error *err);
 } slw_driver_vtable;
 
 SLW_END_DECLS

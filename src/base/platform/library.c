@@ -25,15 +25,11 @@ static int os_dl_close(const slwi_os *os, void *library) {
     return dlclose(library) == 0 ? 0 : -EINVAL;
 }
 
-static int os_dl_loaded(const slwi_os *os, const char *path) {
+static void *os_dl_loaded(const slwi_os *os, const char *path) {
     (void)os;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    if (library == NULL) {
-        (void)dlerror();
-        return 0;
-    }
-    (void)dlclose(library);
-    return 1;
+    if (library == NULL) (void)dlerror();
+    return library;
 }
 
 static int os_dl_path(const slwi_os *os, const void *address, char out[4096]) {

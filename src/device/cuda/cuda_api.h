@@ -57,6 +57,7 @@ _Static_assert(sizeof(void *) == 8 && sizeof(size_t) == 8, "CUDA has 64-bit syst
 #define SLWI_CU_SYSTEM_NOT_READY         802
 #define SLWI_CU_SYSTEM_DRIVER_MISMATCH   803
 #define SLWI_CU_COMPAT_NOT_SUPPORTED     804
+#define SLWI_CU_CAPTURE_IMPLICIT         906
 #define SLWI_CU_INVALID_CLUSTER_SIZE     912
 #define SLWI_CU_UNKNOWN                  999
 
@@ -102,6 +103,7 @@ _Static_assert(sizeof(void *) == 8 && sizeof(size_t) == 8, "CUDA has 64-bit syst
 #define SLWI_CU_STREAM_DEFAULT_FLAGS       0u
 #define SLWI_CU_EVENT_DISABLE_TIMING       2u
 #define SLWI_CU_CAPTURE_MODE_RELAXED       2
+#define SLWI_CU_CAPTURE_STATUS_NONE        0
 
 /* Handles that stand for a default stream of the current context; NULL is the legacy one too. */
 #define SLWI_CU_STREAM_LEGACY     1u
@@ -212,7 +214,8 @@ typedef slwi_cu_result slwi_cu_get_proc_address_v1(const char *symbol, void **fu
              (int *blocks, slwi_cu_function *function, int threads, size_t shared_bytes))                              \
     OPTIONAL(cuOccupancyMaxActiveClusters, 11070, "cuOccupancyMaxActiveClusters",                                      \
              (int *clusters, slwi_cu_function *function, const slwi_cu_launch_config *config))                         \
-    OPTIONAL(cuThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode", (int *mode))
+    OPTIONAL(cuThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode", (int *mode))               \
+    OPTIONAL(cuStreamIsCapturing, 10000, "cuStreamIsCapturing", (slwi_cu_stream * stream, int *status))
 
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declarator and a parameter list take none */
 #define SLWI_CUDA_POINTER(name, version, exported, parameters) slwi_cu_result(*name) parameters;

@@ -2,7 +2,8 @@
 #include "cuda_driver.h"
 #include "fail.h"
 
-const char slwi_cuda_reset_hint[] = "Somebody reset the device (cudaDeviceReset): close it and open it again.";
+const char slwi_cuda_reset_hint[] =
+    "Somebody destroyed the context (cudaDeviceReset does): close the device and open it again.";
 
 /* ---- Current, and back ------------------------------------------------------------------------------------------- */
 
@@ -111,6 +112,15 @@ slw_code slwi_cuda_context_check(const slwi_cuda_state *cuda, slw_error *err) {
     slwi_error_path(err, cuda->library);
     slwi_error_hint(err, slwi_cuda_reset_hint);
     return slwi_fail(err, SLW_E_LOST, "CONTEXT_GONE", "the context of %.64s was destroyed", cuda->name);
+}
+
+slw_code slwi_cuda_enter_loaded(const slwi_cuda_state *cuda, int *pushed, slw_error *err) {
+    const slw_code code = slwi_cuda_context_check(cuda, err);
+    return code == SLW_OK ? slwi_cuda_enter(cuda, pushed, err) : code;
+}
+
+slw_code slwi_cuda_check(void *state, slw_error *err) {
+    return slwi_cuda_context_check(state, err);
 }
 
 /* Making an event touches no stream, so it disturbs no capture; a broken context refuses it as it does everything. */

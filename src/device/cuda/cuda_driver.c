@@ -27,4 +27,5 @@ const slw_driver_vtable slwi_cuda_driver = {
     .wait_idle = slwi_cuda_wait_idle,
     .native_context = slwi_cuda_native_context,
     .native_function = slwi_cuda_native_function,
+    .check = slwi_cuda_check,
 };

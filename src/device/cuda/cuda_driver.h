@@ -96,6 +96,10 @@ int slwi_cuda_context_gone(const slwi_cuda_state *cuda);
 extern const char slwi_cuda_reset_hint[]; /* what to do then */
 /* LOST (reason CONTEXT_GONE) then. */
 slw_code slwi_cuda_context_check(const slwi_cuda_state *cuda, slw_error *err);
+slw_code slwi_cuda_check(void *state, slw_error *err); /* the same, as the vtable has it */
+/* For calls that use modules or functions, launches apart: their handles died with the context, so that is asked
+   first. */
+slw_code slwi_cuda_enter_loaded(const slwi_cuda_state *cuda, int *pushed, slw_error *err);
 /* What any call of the context gives now: success where it is healthy. It waits for nothing. */
 slwi_cu_result slwi_cuda_context_pulse(const slwi_cuda_state *cuda);
 /* Loading is not allowed to a thread that takes part in a capture in a stricter mode (pitfall 37). Returns the mode to

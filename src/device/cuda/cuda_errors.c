@@ -133,7 +133,7 @@ static const slwi_gpu_meaning meanings[] = {
     {SLWI_CU_LAUNCH_OUT_OF_RESOURCES, SLW_E_OUT_OF_RESOURCES, "LAUNCH", NULL},
     {SLWI_CU_COOPERATIVE_TOO_LARGE, SLW_E_OUT_OF_RESOURCES, "COOPERATIVE_TOO_LARGE", NULL},
     {SLWI_CU_INVALID_CLUSTER_SIZE, SLW_E_INVALID_LAUNCH, "BAD_CLUSTER", NULL},
-    {SLWI_CU_CONTEXT_IS_DESTROYED, SLW_E_LOST, "CONTEXT_GONE", NULL},
+    {SLWI_CU_CONTEXT_IS_DESTROYED, SLW_E_LOST, "CONTEXT_GONE", slwi_cuda_reset_hint},
     {SLWI_CU_SYSTEM_NOT_READY, SLW_E_UNAVAILABLE, "SYSTEM_NOT_READY", "A service of the vendor's is not running yet."},
     {SLWI_CU_SYSTEM_DRIVER_MISMATCH, SLW_E_UNAVAILABLE, "VERSION_MISMATCH",
      "The library and the kernel's driver are of different versions: restart after the installation."},

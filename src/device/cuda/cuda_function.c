@@ -91,8 +91,7 @@ static slw_code find_and_load(const slwi_cuda_state *cuda, slwi_cuda_function *s
 
 static slw_code first_use(const slwi_cuda_state *cuda, slwi_cuda_function *slot, slw_error *err) {
     int pushed = 0;
-    slw_code code = slwi_cuda_context_check(cuda, err);
-    if (code == SLW_OK) code = slwi_cuda_enter(cuda, &pushed, err);
+    slw_code code = slwi_cuda_enter_loaded(cuda, &pushed, err);
     if (code != SLW_OK) return code;
     const int mode = slwi_cuda_relax_capture(cuda);
     code = find_and_load(cuda, slot, err);
@@ -129,15 +128,11 @@ static slw_code allow_shared(const slwi_cuda_state *cuda, const slwi_cuda_functi
                              slw_error *err) {
     const char *const name = slot->kernel->name;
     uint32_t allowed = 0;
-    const slw_code code = measure_one(cuda, slot->native, SLWI_CU_FUNC_MAX_DYNAMIC_SHARED_BYTES, name, &allowed, err);
+    slw_code code = measure_one(cuda, slot->native, SLWI_CU_FUNC_MAX_DYNAMIC_SHARED_BYTES, name, &allowed, err);
     if (code != SLW_OK || needed_bytes <= allowed) return code;
-    const uint64_t whole = (uint64_t)slot->static_shared_bytes + needed_bytes;
-    if (whole > cuda->optin_shared_bytes) {
-        slwi_error_amount(err, "shared memory", whole, cuda->optin_shared_bytes, "bytes");
-        slwi_error_kernel(err, name, cuda->name);
-        return slwi_fail(err, SLW_E_OUT_OF_RESOURCES, NULL, "%.128s needs %llu bytes of shared memory; %.64s has %u",
-                         name, (unsigned long long)whole, cuda->name, cuda->optin_shared_bytes);
-    }
+    code = slwi_gpu_check_shared(name, cuda->name, (uint64_t)slot->static_shared_bytes + needed_bytes,
+                                 cuda->optin_shared_bytes, err);
+    if (code != SLW_OK) return code;
     const slwi_cu_result result =
         cuda->api.cuFuncSetAttribute(slot->native, SLWI_CU_FUNC_MAX_DYNAMIC_SHARED_BYTES, (int)needed_bytes);
     return result == SLWI_CU_SUCCESS ? SLW_OK : slwi_cuda_fail(cuda, result, name, "allowing more shared memory", err);
@@ -183,7 +178,7 @@ slw_code slwi_cuda_prepare(void *state, void *function, const slw_kernel_contrac
     slwi_cuda_function *const slot = function;
     int pushed = 0;
     slw_code code = check_ability(cuda, kernel, shape, err);
-    if (code == SLW_OK) code = slwi_cuda_enter(cuda, &pushed, err);
+    if (code == SLW_OK) code = slwi_cuda_enter_loaded(cuda, &pushed, err);
     if (code != SLW_OK) return code;
     (void)pthread_mutex_lock(&slot->lock);
     code = allow_shared(cuda, slot, shape->shared_bytes, err);

@@ -133,7 +133,7 @@ slw_code slwi_cuda_occupancy(void *state, void *function, const slw_kernel_contr
     uint64_t blocks = UINT64_MAX, clusters = UINT64_MAX;
     slwi_cu_result result = SLWI_CU_SUCCESS;
     int pushed = 0;
-    const slw_code code = slwi_cuda_enter(cuda, &pushed, err);
+    const slw_code code = slwi_cuda_enter_loaded(cuda, &pushed, err);
     if (code != SLW_OK) return code;
     if (slwi_cuda_can(cuda, SLWI_CUDA_CAN(cuOccupancyMaxActiveBlocksPerMultiprocessor))) {
         result = count_blocks(cuda, function, shape, &blocks);

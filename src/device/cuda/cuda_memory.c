@@ -1,11 +1,6 @@
 /* Memory, streams and waiting. */
-#include "clock.h"
 #include "cuda_driver.h"
-#include "fail.h"
-#include "os.h"
-
-#define FIRST_NAP_NS   20000u
-#define LONGEST_NAP_NS 1000000u
+#include "gpu_wait.h"
 
 static slw_code answer(const slwi_cuda_state *cuda, int pushed, slwi_cu_result result, const char *what,
                        slw_error *err) {
@@ -69,30 +64,33 @@ slw_code slwi_cuda_stream_destroy(void *state, slw_stream stream, slw_error *err
     return answer(cuda, pushed, cuda->api.cuStreamDestroy(stream.native), "destroying a stream", err);
 }
 
+/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
+
+/* Asked first: waiting for a stream that captures would end the capture, and so would an event recorded on it. The
+   default stream says 906 while one that is captured would wait for it. */
+static int is_capturing(const slwi_cuda_state *cuda, slw_stream stream) {
+    int status = SLWI_CU_CAPTURE_STATUS_NONE;
+    if (!slwi_cuda_can(cuda, SLWI_CUDA_CAN(cuStreamIsCapturing))) return 0;
+    const slwi_cu_result result = cuda->api.cuStreamIsCapturing(stream.native, &status);
+    return result == SLWI_CU_SUCCESS ? status != SLWI_CU_CAPTURE_STATUS_NONE : result == SLWI_CU_CAPTURE_IMPLICIT;
+}
+
 slw_code slwi_cuda_synchronize(void *state, const slw_stream *stream, slw_error *err) {
     const slwi_cuda_state *const cuda = state;
     int pushed = 0;
     const slw_code code = slwi_cuda_enter(cuda, &pushed, err);
     if (code != SLW_OK) return code;
     if (stream == NULL) return answer(cuda, pushed, cuda->api.cuCtxSynchronize(), "waiting for the device", err);
+    if (is_capturing(cuda, *stream)) {
+        slwi_cuda_leave(cuda, pushed);
+        return slwi_gpu_fail_capturing(cuda->name, err);
+    }
     return answer(cuda, pushed, cuda->api.cuStreamSynchronize(stream->native), "waiting for a stream", err);
 }
 
-/* ---- To a deadline ----------------------------------------------------------------------------------------------- */
-
-/* Polls: the driver's own wait has no deadline. */
-static slw_code poll_event(const slwi_cuda_state *cuda, slwi_cu_event *event, uint64_t deadline_ns, slw_error *err) {
-    const slwi_os *os = slwi_os_get();
-    uint64_t nap_ns = FIRST_NAP_NS;
-    for (;;) {
-        const slwi_cu_result result = cuda->api.cuEventQuery(event);
-        if (result == SLWI_CU_SUCCESS) return SLW_OK;
-        if (result != SLWI_CU_NOT_READY) return slwi_cuda_fail(cuda, result, NULL, "waiting for a stream", err);
-        const slw_code code = slwi_check_wait(deadline_ns, NULL, "the stream is still busy", err);
-        if (code != SLW_OK) return code;
-        os->sleep_ns(os, nap_ns);
-        nap_ns = nap_ns * 2u > LONGEST_NAP_NS ? LONGEST_NAP_NS : nap_ns * 2u;
-    }
+static int query(const void *state, void *event) {
+    const slwi_cuda_state *const cuda = state;
+    return cuda->api.cuEventQuery(event);
 }
 
 /* An event, so that work which others put on the stream meanwhile is not waited for. */
@@ -100,11 +98,16 @@ static slw_code wait_with_event(const slwi_cuda_state *cuda, slw_stream stream, 
     slwi_cu_event *event = NULL;
     slwi_cu_result result = cuda->api.cuEventCreate(&event, SLWI_CU_EVENT_DISABLE_TIMING);
     if (result != SLWI_CU_SUCCESS) return slwi_cuda_fail(cuda, result, NULL, "making an event", err);
+    const char *what = "recording an event";
+    slw_code code = SLW_OK;
     result = cuda->api.cuEventRecord(event, stream.native);
-    const slw_code code = result == SLWI_CU_SUCCESS ? poll_event(cuda, event, deadline_ns, err)
-                                                    : slwi_cuda_fail(cuda, result, NULL, "recording an event", err);
+    if (result == SLWI_CU_SUCCESS) {
+        what = "waiting for a stream";
+        code = slwi_gpu_poll(query, cuda, event, deadline_ns, &result, err);
+    }
     (void)cuda->api.cuEventDestroy(event); /* one that is still pending goes when it is done */
-    return code;
+    if (code != SLW_OK || result == SLWI_CU_SUCCESS) return code;
+    return slwi_cuda_fail(cuda, result, NULL, what, err);
 }
 
 slw_code slwi_cuda_wait_idle(void *state, slw_stream stream, uint64_t deadline_ns, slw_error *err) {
@@ -112,6 +115,10 @@ slw_code slwi_cuda_wait_idle(void *state, slw_stream stream, uint64_t deadline_n
     int pushed = 0;
     slw_code code = slwi_cuda_enter(cuda, &pushed, err);
     if (code != SLW_OK) return code;
+    if (is_capturing(cuda, stream)) {
+        slwi_cuda_leave(cuda, pushed);
+        return slwi_gpu_fail_capturing(cuda->name, err);
+    }
     /* Asking an event is forbidden to a process that captures globally, and would end the capture. */
     const int mode = slwi_cuda_relax_capture(cuda);
     code = wait_with_event(cuda, stream, deadline_ns, err);

@@ -1,5 +1,6 @@
 /* Modules: an image handed over, its globals, and taken away again. */
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "checked.h"
@@ -7,8 +8,9 @@
 #include "fail.h"
 #include "memory.h"
 
-#define IMAGE_ALIGNMENT 64u
-#define LOG_BYTES       ((size_t)16384)
+#define IMAGE_ALIGNMENT  64u
+#define LOG_BYTES        ((size_t)16384)
+#define FIRST_LINE_BYTES 200
 
 /* What the driver is given: the caller's bytes where they are fit for it, else a copy. */
 typedef struct cuda_handed {
@@ -103,19 +105,27 @@ static slwi_cu_result load_compiling(const slwi_cuda_state *cuda, const cuda_han
     return cuda->api.cuModuleLoadDataEx(out, handed->image, sizeof options / sizeof *options, options, values);
 }
 
-/* The last byte of each was not offered to the driver, so each ends there at the latest. */
-static void tell_logs(const cuda_handed *handed, slw_error *err) {
-    if (handed->logs == NULL) return;
-    slwi_error_diagnostics(err, handed->logs, strlen(handed->logs));
-    slwi_error_diagnostics(err, handed->logs + LOG_BYTES, strlen(handed->logs + LOG_BYTES));
+/* The last byte of each log was not offered to the driver, so each ends there at the latest. The compiler's first line
+   stands in the message too: not every caller has a buffer for the whole. */
+static slw_code refuse(const slwi_cuda_state *cuda, const cuda_handed *handed, slwi_cu_result result, slw_error *err) {
+    char what[FIRST_LINE_BYTES + 64] = "the driver refuses the image";
+    if (handed->logs != NULL) {
+        const size_t line = strcspn(handed->logs, "\r\n");
+        if (line > 0) {
+            (void)snprintf(what, sizeof what, "the driver refuses the image: %.*s",
+                           line < FIRST_LINE_BYTES ? (int)line : FIRST_LINE_BYTES, handed->logs);
+        }
+        slwi_error_diagnostics(err, handed->logs, strlen(handed->logs));
+        slwi_error_diagnostics(err, handed->logs + LOG_BYTES, strlen(handed->logs + LOG_BYTES));
+    }
+    return slwi_cuda_fail(cuda, result, NULL, what, err);
 }
 
 /* Loads with the context current. An image is blamed only by a context that is healthy afterwards (pitfall 13). */
 static slw_code hand_over(const slwi_cuda_state *cuda, const cuda_handed *handed, slwi_cu_module **out, int *at_fault,
                           slw_error *err) {
     int pushed = 0;
-    slw_code code = slwi_cuda_context_check(cuda, err);
-    if (code == SLW_OK) code = slwi_cuda_enter(cuda, &pushed, err);
+    const slw_code code = slwi_cuda_enter_loaded(cuda, &pushed, err);
     if (code != SLW_OK) return code;
     const int mode = slwi_cuda_relax_capture(cuda);
     slwi_cu_result result =
@@ -127,13 +137,12 @@ static slw_code hand_over(const slwi_cuda_state *cuda, const cuda_handed *handed
     }
     slwi_cuda_restore_capture(cuda, mode);
     slwi_cuda_leave(cuda, pushed);
-    if (result == SLWI_CU_SUCCESS) return SLW_OK;
-    tell_logs(handed, err);
-    return slwi_cuda_fail(cuda, result, NULL, "the driver refuses the image", err);
+    return result == SLWI_CU_SUCCESS ? SLW_OK : refuse(cuda, handed, result, err);
 }
 
-static int is_ours_to_blame(slw_code code) {
-    return code == SLW_E_INVALID_BINARY || code == SLW_E_INVALID_PTX || code == SLW_E_TARGET_MISMATCH;
+/* By the bytes alone: what else is refused depends on the contract and the device's options. */
+static int blames_the_bytes(slw_code code) {
+    return code == SLW_E_INVALID_BINARY || code == SLW_E_INVALID_PTX;
 }
 
 slw_code slwi_cuda_load(void *state, const slw_driver_image *image, void **module, int *at_fault, slw_error *err) {
@@ -145,7 +154,7 @@ slw_code slwi_cuda_load(void *state, const slw_driver_image *image, void **modul
     slw_code code = slwi_cuda_image_form(image->bytes, contract->kind, &form, err);
     if (code == SLW_OK) code = slwi_cuda_image_policy(contract, form, cuda->allow_ptx, cuda->ptx_isa, err);
     if (code != SLW_OK) {
-        *at_fault = is_ours_to_blame(code);
+        *at_fault = blames_the_bytes(code);
         return code;
     }
     slwi_cuda_module *fresh = NULL;
@@ -200,7 +209,7 @@ slw_code slwi_cuda_global(void *state, void *module, const char *name, slw_devic
     slwi_cu_address found = 0;
     size_t size = 0;
     int pushed = 0;
-    const slw_code code = slwi_cuda_enter(cuda, &pushed, err);
+    const slw_code code = slwi_cuda_enter_loaded(cuda, &pushed, err);
     if (code != SLW_OK) return code;
     const slwi_cu_result result = cuda->api.cuModuleGetGlobal(&found, &size, loaded->native, name);
     slwi_cuda_leave(cuda, pushed);

@@ -11,7 +11,7 @@
 
 #define WHY_BYTES         256
 #define LINE_BYTES        (WHY_BYTES + 512)
-#define MISSING_BYTES     400
+#define MISSING_BYTES     480
 #define LIBRARIES_AT_MOST 32
 #define INIT_NAP_NS       200000u
 
@@ -53,32 +53,41 @@ static int ask_path(const slwi_gpu_library *library, char *out, size_t size) {
     return 1;
 }
 
+static void take(const slwi_gpu_names *names, const char *name, void *handle, slwi_gpu_library *out) {
+    out->handle = handle;
+    out->anchor = slwi_gpu_library_symbol(out, names->anchor);
+    if (!ask_path(out, out->path, sizeof out->path)) (void)snprintf(out->path, sizeof out->path, "%s", name);
+}
+
 static int try_name(const slwi_gpu_names *names, const char *name, slwi_gpu_library *out, slw_error *err) {
     char why[WHY_BYTES];
-    out->handle = open_name(out->loader, name, why);
-    if (out->handle == NULL) {
+    void *const handle = open_name(out->loader, name, why);
+    if (handle == NULL) {
         char line[LINE_BYTES];
         (void)snprintf(line, sizeof line, "%s: %s", name, why[0] != '\0' ? why : "not found");
         slwi_error_tried(err, line);
         return 0;
     }
-    out->anchor = slwi_gpu_library_symbol(out, names->anchor);
-    if (!ask_path(out, out->path, sizeof out->path)) (void)snprintf(out->path, sizeof out->path, "%s", name);
+    take(names, name, handle, out);
     return 1;
 }
 
-/* Two copies of different versions in one process do not get along (device.md B.1): what is there already is used. */
-static int try_loaded(const slwi_gpu_names *names, slwi_gpu_library *out, slw_error *err) {
+/* Two copies of different versions in one process do not get along (device.md B.1): what is there already is used, and
+   by this reference to it stays, whatever the one who brought it does. */
+static int try_loaded(const slwi_gpu_names *names, slwi_gpu_library *out) {
     if (!names->prefer_loaded || out->loader != NULL) return 0;
     const slwi_os *os = slwi_os_get();
     for (size_t i = 0; names->names[i] != NULL; i++) {
-        if (os->dl_loaded(os, names->names[i]) && try_name(names, names->names[i], out, err)) return 1;
+        void *const handle = os->dl_loaded(os, names->names[i]);
+        if (handle == NULL) continue;
+        take(names, names->names[i], handle, out);
+        return 1;
     }
     return 0;
 }
 
 static int try_all(const slwi_gpu_names *names, slwi_gpu_library *out, slw_error *err) {
-    if (try_loaded(names, out, err)) return 1;
+    if (try_loaded(names, out)) return 1;
     for (size_t i = 0; names->names[i] != NULL; i++) {
         if (try_name(names, names->names[i], out, err)) return 1;
     }
@@ -107,18 +116,38 @@ slw_code slwi_gpu_library_open(const slwi_gpu_names *names, const char *named, c
 
 /* ---- Symbols ----------------------------------------------------------------------------------------------------- */
 
+typedef struct missing {
+    char text[MISSING_BYTES];
+    unsigned count, told;
+} missing;
+
 /* Keeps whole names only: a half one would be looked for. */
-static void append_name(char text[MISSING_BYTES], const char *name) {
-    const size_t used = strlen(text);
-    if (used + strlen(name) + 3 > MISSING_BYTES) return;
-    (void)snprintf(text + used, MISSING_BYTES - used, "%s%s", used == 0 ? "" : ", ", name);
+static void append_name(missing *list, const char *name) {
+    const size_t used = strlen(list->text);
+    list->count++;
+    if (list->told + 1 != list->count || used + strlen(name) + 3 > MISSING_BYTES) return;
+    (void)snprintf(list->text + used, MISSING_BYTES - used, "%s%s", used == 0 ? "" : ", ", name);
+    list->told++;
+}
+
+static slw_code fail_missing(const slwi_gpu_library *library, const missing *list, slw_error *err) {
+    char more[32] = "";
+    if (list->told < list->count) (void)snprintf(more, sizeof more, " and %u more", list->count - list->told);
+    char subject[MISSING_BYTES + sizeof more];
+    (void)snprintf(subject, sizeof subject, "%s%s", list->text, more);
+    slwi_error_path(err, library->path);
+    slwi_error_subject(err, subject, strlen(subject));
+    slwi_error_tried(err, library->path);
+    slwi_error_hint(err, "The library is older than this program needs, or is none of the vendor's.");
+    /* The whole list stands in the subject. */
+    return slwi_fail(err, SLW_E_UNAVAILABLE, "MISSING_SYMBOLS", "%.100s lacks %u symbols: %.300s", library->path,
+                     list->count, subject);
 }
 
 slw_code slwi_gpu_resolve(const slwi_gpu_library *library, const slwi_gpu_symbol *symbols, size_t count,
                           slwi_gpu_lookup lookup, const void *context, void *table, uint32_t *capabilities,
                           slw_error *err) {
-    char missing[MISSING_BYTES] = "";
-    unsigned missing_count = 0;
+    missing lacking = {.text = ""};
     *capabilities = 0;
     for (size_t i = 0; i < count; i++) {
         const slwi_gpu_symbol *const symbol = &symbols[i];
@@ -128,17 +157,10 @@ slw_code slwi_gpu_resolve(const slwi_gpu_library *library, const slwi_gpu_symbol
         if (address != NULL) {
             *capabilities |= symbol->capability;
         } else if (symbol->required) {
-            append_name(missing, symbol->name);
-            missing_count++;
+            append_name(&lacking, symbol->name);
         }
     }
-    if (missing_count == 0) return SLW_OK;
-    slwi_error_path(err, library->path);
-    slwi_error_subject(err, missing, strlen(missing));
-    slwi_error_tried(err, library->path);
-    slwi_error_hint(err, "The library is older than this program needs, or is none of the vendor's.");
-    return slwi_fail(err, SLW_E_UNAVAILABLE, "MISSING_SYMBOLS", "%.100s lacks %u symbols: %s", library->path,
-                     missing_count, missing);
+    return lacking.count == 0 ? SLW_OK : fail_missing(library, &lacking, err);
 }
 
 /* ---- Initialising ------------------------------------------------------------------------------------------------ */
@@ -189,10 +211,12 @@ static initialised *claim(const void *address) {
     return &known[known_count++];
 }
 
-/* Under the lock. In a child an answer that was on its way comes in the parent only. */
+/* Under the lock. What failed in an ancestor is told to its children as it was: nothing was set up that a fork could
+   break. An answer that was on its way at the fork comes in the parent only. */
 static int answer_of(const initialised *entry, int *result) {
     if (entry == NULL) return SLWI_GPU_INIT_UNKNOWN;
-    if (entry->fork_generation != slwi_fork_generation()) return SLWI_GPU_INIT_FORKED;
+    const int has_failed = entry->is_done && entry->result != 0;
+    if (entry->fork_generation != slwi_fork_generation() && !has_failed) return SLWI_GPU_INIT_FORKED;
     if (!entry->is_done) return SLWI_GPU_INIT_UNKNOWN;
     *result = entry->result;
     return SLWI_GPU_INIT_ASKED;

@@ -44,7 +44,8 @@ typedef struct slwi_gpu_symbol {
 typedef void *(*slwi_gpu_lookup)(const void *context, const slwi_gpu_library *library, const slwi_gpu_symbol *symbol);
 
 /* Fills a table of function pointers and the bits of the optional ones that are there. `table` and `capabilities` are
-   written on failure too. UNAVAILABLE (reason MISSING_SYMBOLS) names every required one that is not. */
+   written on failure too. UNAVAILABLE (reason MISSING_SYMBOLS) names the required ones that are not, in the list's
+   order, and counts those that the subject has no room for. */
 slw_code slwi_gpu_resolve(const slwi_gpu_library *library, const slwi_gpu_symbol *symbols, size_t count,
                           slwi_gpu_lookup lookup, const void *context, void *table, uint32_t *capabilities,
                           slw_error *err);
@@ -53,7 +54,7 @@ slw_code slwi_gpu_resolve(const slwi_gpu_library *library, const slwi_gpu_symbol
  *
  * The library is known by the address of its anchor, whichever name or loader led there; what its initialising function
  * said is remembered (nothing is without an anchor, NULL). A forked child of a process that has initialised is told so
- * instead of asking. */
+ * instead of asking; of one that failed to, what it was told. */
 
 #define SLWI_GPU_INIT_ASKED   0
 #define SLWI_GPU_INIT_FORKED  1

@@ -44,6 +44,7 @@ _Static_assert(sizeof(void *) == 8 && sizeof(size_t) == 8, "HIP has 64-bit syste
 #define SLWI_HIP_LAUNCH_FAILURE            719
 #define SLWI_HIP_COOPERATIVE_TOO_LARGE     720
 #define SLWI_HIP_NOT_SUPPORTED             801
+#define SLWI_HIP_CAPTURE_IMPLICIT          906
 #define SLWI_HIP_UNKNOWN                   999
 
 /* Attributes of a device. */
@@ -73,6 +74,7 @@ _Static_assert(sizeof(void *) == 8 && sizeof(size_t) == 8, "HIP has 64-bit syste
 #define SLWI_HIP_STREAM_DEFAULT_FLAGS 0u
 #define SLWI_HIP_EVENT_DISABLE_TIMING 2u
 #define SLWI_HIP_CAPTURE_MODE_RELAXED 2
+#define SLWI_HIP_CAPTURE_STATUS_NONE  0
 
 /* hipDeviceProp_t changed with 6.0 and its function with it: the new one has a name of its own, the old name kept the
    old structure. Only the name of the architecture is read of either. */
@@ -127,7 +129,9 @@ _Static_assert(sizeof(void *) == 8 && sizeof(size_t) == 8, "HIP has 64-bit syste
               slwi_hip_native_stream *stream, void **params))                                                          \
     OPTIONAL(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor, slwi_hip_result,                                      \
              (int *blocks, slwi_hip_native_function *function, int threads, size_t shared_bytes))                      \
-    OPTIONAL(hipThreadExchangeStreamCaptureMode, slwi_hip_result, (int *mode))
+    OPTIONAL(hipThreadExchangeStreamCaptureMode, slwi_hip_result, (int *mode))                                         \
+    OPTIONAL(hipStreamIsCapturing, slwi_hip_result, (slwi_hip_native_stream * stream, int *status))                    \
+    OPTIONAL(hipPeekAtLastError, slwi_hip_result, (void))
 
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declarator and a parameter list take none */
 #define SLWI_HIP_POINTER(name, result, parameters) result(*name) parameters;

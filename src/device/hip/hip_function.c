@@ -114,19 +114,6 @@ slw_code slwi_hip_check_threads(const slwi_hip_state *hip, const slwi_hip_functi
                      (unsigned long long)threads, (unsigned long long)limit);
 }
 
-/* There is no opting in to more: what a compute unit has for one block is there without asking, and
-   hipFuncSetAttribute does nothing for kernels of modules (device.md B.5, G 37). */
-static slw_code check_shared(const slwi_hip_state *hip, const slwi_hip_function *slot, uint32_t dynamic_bytes,
-                             slw_error *err) {
-    const uint64_t whole = (uint64_t)slot->static_shared_bytes + dynamic_bytes;
-    if (whole <= hip->shared_bytes) return SLW_OK;
-    const char *const name = slot->kernel->name;
-    slwi_error_amount(err, "shared memory", whole, hip->shared_bytes, "bytes");
-    slwi_error_kernel(err, name, hip->name);
-    return slwi_fail(err, SLW_E_OUT_OF_RESOURCES, NULL, "%.128s needs %llu bytes of shared memory; %.64s has %u", name,
-                     (unsigned long long)whole, hip->name, hip->shared_bytes);
-}
-
 /* Programmatic launch is leave to begin early, which HIP never takes: nothing to check. */
 static slw_code check_ability(const slwi_hip_state *hip, const slw_kernel_contract *kernel,
                               const slw_launch_shape *shape, slw_error *err) {
@@ -149,6 +136,9 @@ slw_code slwi_hip_prepare(void *state, void *function, const slw_kernel_contract
     const slwi_hip_function *const slot = function;
     slw_code code = check_ability(hip, kernel, shape, err);
     if (code == SLW_OK) code = slwi_hip_check_threads(hip, slot, shape->block, err);
-    if (code == SLW_OK) code = check_shared(hip, slot, shape->shared_bytes, err);
-    return code;
+    if (code != SLW_OK) return code;
+    /* There is no opting in to more: what a compute unit has for one block is there without asking, and
+       hipFuncSetAttribute does nothing for kernels of modules (device.md B.5, G 37). */
+    return slwi_gpu_check_shared(kernel->name, hip->name, (uint64_t)slot->static_shared_bytes + shape->shared_bytes,
+                                 hip->shared_bytes, err);
 }

@@ -1,13 +1,8 @@
 /* Memory, streams and waiting. */
 #include <stdint.h>
 
-#include "clock.h"
-#include "fail.h"
+#include "gpu_wait.h"
 #include "hip_driver.h"
-#include "os.h"
-
-#define FIRST_NAP_NS   20000u
-#define LONGEST_NAP_NS 1000000u
 
 static slw_code answer(const slwi_hip_state *hip, int previous, slwi_hip_result result, const char *what,
                        slw_error *err) {
@@ -77,32 +72,40 @@ slw_code slwi_hip_stream_destroy(void *state, slw_stream stream, slw_error *err)
     return answer(hip, previous, hip->api.hipStreamDestroy(stream.native), "destroying a stream", err);
 }
 
+/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
+
+/* As with CUDA, whose numbers HIP uses: what waits for a stream that captures ends the capture. */
+static int is_capturing(const slwi_hip_state *hip, slw_stream stream) {
+    int status = SLWI_HIP_CAPTURE_STATUS_NONE;
+    if (!slwi_hip_can(hip, SLWI_HIP_CAN(hipStreamIsCapturing))) return 0;
+    const slwi_hip_result result = hip->api.hipStreamIsCapturing(stream.native, &status);
+    if (result == SLWI_HIP_SUCCESS) return status != SLWI_HIP_CAPTURE_STATUS_NONE;
+    slwi_hip_clear(hip);
+    return result == SLWI_HIP_CAPTURE_IMPLICIT;
+}
+
 slw_code slwi_hip_synchronize(void *state, const slw_stream *stream, slw_error *err) {
     const slwi_hip_state *const hip = state;
     int previous = -1;
     const slw_code code = slwi_hip_enter(hip, &previous, err);
     if (code != SLW_OK) return code;
     if (stream == NULL) return answer(hip, previous, hip->api.hipDeviceSynchronize(), "waiting for the device", err);
+    if (is_capturing(hip, *stream)) {
+        slwi_hip_leave(hip, previous);
+        return slwi_gpu_fail_capturing(hip->name, err);
+    }
     return answer(hip, previous, hip->api.hipStreamSynchronize(stream->native), "waiting for a stream", err);
 }
 
-/* ---- To a deadline ----------------------------------------------------------------------------------------------- */
-
-/* Polls: HIP's own wait has no deadline. Some releases keep "not ready" as the thread's last error. */
-static slw_code poll_event(const slwi_hip_state *hip, slwi_hip_native_event *event, uint64_t deadline_ns,
-                           slw_error *err) {
-    const slwi_os *os = slwi_os_get();
-    uint64_t nap_ns = FIRST_NAP_NS;
-    for (;;) {
-        const slwi_hip_result result = hip->api.hipEventQuery(event);
-        if (result == SLWI_HIP_SUCCESS) return SLW_OK;
-        if (result != SLWI_HIP_NOT_READY) return slwi_hip_fail(hip, result, NULL, "waiting for a stream", err);
+/* Some releases keep "not ready" as the thread's last error; in the others that is the caller's own, and stays. */
+static int query(const void *state, void *event) {
+    const slwi_hip_state *const hip = state;
+    const slwi_hip_result result = hip->api.hipEventQuery(event);
+    if (result != SLWI_HIP_NOT_READY) return result;
+    if (!slwi_hip_can(hip, SLWI_HIP_CAN(hipPeekAtLastError)) || hip->api.hipPeekAtLastError() == SLWI_HIP_NOT_READY) {
         slwi_hip_clear(hip);
-        const slw_code code = slwi_check_wait(deadline_ns, NULL, "the stream is still busy", err);
-        if (code != SLW_OK) return code;
-        os->sleep_ns(os, nap_ns);
-        nap_ns = nap_ns * 2u > LONGEST_NAP_NS ? LONGEST_NAP_NS : nap_ns * 2u;
     }
+    return result;
 }
 
 /* An event, so that work which others put on the stream meanwhile is not waited for. */
@@ -110,11 +113,16 @@ static slw_code wait_with_event(const slwi_hip_state *hip, slw_stream stream, ui
     slwi_hip_native_event *event = NULL;
     slwi_hip_result result = hip->api.hipEventCreateWithFlags(&event, SLWI_HIP_EVENT_DISABLE_TIMING);
     if (result != SLWI_HIP_SUCCESS) return slwi_hip_fail(hip, result, NULL, "making an event", err);
+    const char *what = "recording an event";
+    slw_code code = SLW_OK;
     result = hip->api.hipEventRecord(event, stream.native);
-    const slw_code code = result == SLWI_HIP_SUCCESS ? poll_event(hip, event, deadline_ns, err)
-                                                     : slwi_hip_fail(hip, result, NULL, "recording an event", err);
+    if (result == SLWI_HIP_SUCCESS) {
+        what = "waiting for a stream";
+        code = slwi_gpu_poll(query, hip, event, deadline_ns, &result, err);
+    }
     if (hip->api.hipEventDestroy(event) != SLWI_HIP_SUCCESS) slwi_hip_clear(hip);
-    return code;
+    if (code != SLW_OK || result == SLWI_HIP_SUCCESS) return code;
+    return slwi_hip_fail(hip, result, NULL, what, err);
 }
 
 slw_code slwi_hip_wait_idle(void *state, slw_stream stream, uint64_t deadline_ns, slw_error *err) {
@@ -122,7 +130,14 @@ slw_code slwi_hip_wait_idle(void *state, slw_stream stream, uint64_t deadline_ns
     int previous = -1;
     slw_code code = slwi_hip_enter(hip, &previous, err);
     if (code != SLW_OK) return code;
+    if (is_capturing(hip, stream)) {
+        slwi_hip_leave(hip, previous);
+        return slwi_gpu_fail_capturing(hip->name, err);
+    }
+    /* Asking an event is forbidden to a process that captures globally, and would end the capture. */
+    const int mode = slwi_hip_relax_capture(hip);
     code = wait_with_event(hip, stream, deadline_ns, err);
+    slwi_hip_restore_capture(hip, mode);
     slwi_hip_leave(hip, previous);
     return code;
 }

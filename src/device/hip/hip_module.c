@@ -74,7 +74,7 @@ slw_code slwi_hip_load(void *state, const slw_driver_image *image, void **module
     if (image->contract == NULL) return slwi_fail(err, SLW_E_USAGE, NULL, "an image needs its contract");
     slw_code code = slwi_hip_image_check(image->bytes, image->contract->kind, err);
     if (code != SLW_OK) {
-        *at_fault = 1;
+        *at_fault = code == SLW_E_INVALID_BINARY; /* by the bytes alone, not by the contract */
         return code;
     }
     slwi_hip_module *fresh = NULL;

@@ -84,6 +84,12 @@ static verdict failed(attempt *out, int error_number, const char *step) {
     return out->verdict;
 }
 
+static int is_loaded(const slwi_os *os, const char *name) {
+    void *const library = os->dl_loaded(os, name);
+    if (library != NULL) (void)os->dl_close(os, library);
+    return library != NULL;
+}
+
 /* ---- A sealed memfd -------------------------------------------------------------------------------------- */
 
 /* A new memfd whose /proc name the loader does not know. Numbers that it does know (somebody closed our descriptor) are
@@ -96,7 +102,7 @@ static int fresh_descriptor(const slwi_os *os, char name[80]) {
         fd = os->memfd(os, "slipway-kernel");
         if (fd < 0) break;
         (void)snprintf(name, 80, "/proc/self/fd/%d", fd);
-        if (!os->dl_loaded(os, name)) break;
+        if (!is_loaded(os, name)) break;
         taken[count++] = fd;
         fd = -EMFILE;
     }
@@ -225,7 +231,7 @@ void slwi_host_image_close(slwi_host_image *image) {
     const slwi_os *os = slwi_os_get();
     const int answer = os->dl_close(os, image->library);
     if (image->descriptor < 0) return;
-    if (answer != 0 || os->dl_loaded(os, image->name)) return; /* kept for ever */
+    if (answer != 0 || is_loaded(os, image->name)) return; /* kept for ever */
     slwi_stat now;
     if (os->fstat(os, image->descriptor, &now) != 0 || !slwi_same_file(&now, &image->identity))
         return; /* not ours now */

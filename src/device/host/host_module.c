@@ -59,10 +59,7 @@ slw_code slwi_host_load(void *state, const slw_driver_image *image, void **modul
     slw_code code = slwi_host_image_open(image->bytes, &fresh->image, at_fault, err);
     if (code == SLW_OK) {
         code = find_functions(fresh, contract, err);
-        if (code != SLW_OK) {
-            *at_fault = 1;
-            slwi_host_image_close(&fresh->image);
-        }
+        if (code != SLW_OK) slwi_host_image_close(&fresh->image); /* the contract may be another's: not kept */
     }
     if (code != SLW_OK) {
         slwi_free(&host->allocator, fresh);

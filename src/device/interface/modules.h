@@ -1,4 +1,4 @@
-/* What devices give to lifecycle: modules by (image digest, context), counted, with failures remembered as values. */
+/* What devices give to lifecycle: modules by (image digest, device), counted, with failures remembered as values. */
 #ifndef SLWI_MODULES_H
 #define SLWI_MODULES_H
 
@@ -23,8 +23,6 @@ slw_code slwi_module_find(slw_device *device, const slw_digest *sha256, slwi_mod
    is retained as long as the module is loaded. */
 slw_code slwi_module_load(slw_device *device, const slw_driver_image *image, slwi_ref *owner, slwi_module **out,
                           slw_error *err);
-/* Remembers a refusal of our own (target, limits at load) for this digest; the record is copied. */
-void slwi_device_remember_failure(slw_device *device, const slw_digest *sha256, const slw_error *failure);
 void slwi_device_forget_failure(slw_device *device, const slw_digest *sha256);
 /* Drops the caller's reference; when it is the last one, the module is unloaded now instead of retired. *module becomes
  * NULL. */

@@ -111,12 +111,35 @@ START_TEST(more_libraries_than_places_are_asked_each_time) {
 }
 END_TEST
 
+/* What failed set nothing up: a child hears of it as the parent did. Only success makes children useless to it. */
+START_TEST(a_child_is_told_of_a_failure) {
+    int result = -1, well = 0;
+    atomic_store(&may_end, 1);
+    ck_assert_int_eq(slwi_gpu_init_once(&library, initialise, &said, &result), SLWI_GPU_INIT_ASKED);
+    ck_assert_int_eq(slwi_gpu_init_once(&other, initialise, &well, &result), SLWI_GPU_INIT_ASKED);
+    const pid_t child = fork();
+    if (child == 0) {
+        const int before = atomic_load(&calls);
+        const int known = slwi_gpu_init_known(&library, &result);
+        const int again = slwi_gpu_init_once(&library, initialise, &said, &result);
+        const int is_told = known == SLWI_GPU_INIT_ASKED && again == SLWI_GPU_INIT_ASKED && result == 42;
+        const int is_forked = slwi_gpu_init_known(&other, &result) == SLWI_GPU_INIT_FORKED &&
+                              slwi_gpu_init_once(&other, initialise, &well, &result) == SLWI_GPU_INIT_FORKED;
+        _exit(is_told && is_forked && atomic_load(&calls) == before ? 0 : 1);
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 int main(void) {
     Suite *const suite = suite_create("gpu init");
     TCase *const tcase = tcase_create("once");
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, threads_wait_for_the_one_that_asks);
     tcase_add_test(tcase, a_fork_meanwhile_is_forked);
+    tcase_add_test(tcase, a_child_is_told_of_a_failure);
     tcase_add_test(tcase, without_an_address_nothing_is_remembered);
     tcase_add_test(tcase, more_libraries_than_places_are_asked_each_time);
     suite_add_tcase(suite, tcase);

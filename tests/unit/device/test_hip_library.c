@@ -66,9 +66,12 @@ END_TEST
 
 /* A loader of the system's that has release 5 in the process and 7 on the disk. */
 static char asked[256];
-static int is_loaded(const slwi_os *os, const char *path) {
+static char found[256];
+static void *find_loaded(const slwi_os *os, const char *path) {
     (void)os;
-    return strcmp(path, "libamdhip64.so.5") == 0;
+    if (strcmp(path, "libamdhip64.so.5") != 0) return NULL;
+    strcat(strcat(found, path), " ");
+    return &fake;
 }
 static void *open_any(const slwi_os *os, const char *path, char why[256]) {
     (void)os;
@@ -89,14 +92,15 @@ static int give_path(const slwi_os *os, const void *address, char out[4096]) {
 START_TEST(loaded_copy_wins_over_a_newer_one) {
     slwi_os table = *slwi_os_get();
     slwi_gpu_library library;
-    table.dl_loaded = is_loaded;
+    table.dl_loaded = find_loaded;
     table.dl_open = open_any;
     table.dl_symbol = give_symbol;
     table.dl_path = give_path;
     slwi_os_replace(&table);
     slt_ok(slwi_hip_library_open(NULL, NULL, &library, &err), &err);
-    ck_assert_str_eq(asked, "libamdhip64.so.5 ");
-    asked[0] = '\0';
+    ck_assert_str_eq(found, "libamdhip64.so.5 "); /* and that reference is kept */
+    ck_assert_str_eq(asked, "");
+    ck_assert_ptr_eq(library.handle, &fake);
     slt_ok(slwi_hip_library_open("libamdhip64.so.6", NULL, &library, &err), &err); /* named: that one */
     ck_assert_str_eq(asked, "libamdhip64.so.6 ");
     slwi_os_replace(NULL);
