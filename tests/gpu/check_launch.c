@@ -155,7 +155,7 @@ void check_globals_one_module(gpu *g) {
 
 void check_cooperative(gpu *g) {
     gpu_open(g);
-    if (!g->info.cooperative) gpu_skip("%s has no cooperative launch", g->info.name);
+    if (gpu_attribute(g, 95) == 0) gpu_skip(g, "%s has no cooperative launch", g->info.name);
     slw_device_loaded *loaded = gpu_load(g, g->device, gpu_cubin(g, "check"));
     slw_launch_shape shape = gpu_shape("first", 256);
     shape.cooperative = 1;
@@ -205,7 +205,7 @@ static void try_sixteen(gpu *g, const slw_device_loaded *loaded) {
 
 void check_clusters(gpu *g) {
     gpu_open(g);
-    if (g->info.max_cluster_rank < 2) gpu_skip("%s has no clusters", g->info.name);
+    if (gpu_attribute(g, 120) == 0) gpu_skip(g, "%s has no clusters", g->info.name);
     slw_device_loaded *loaded = gpu_load(g, g->device, gpu_cubin(g, "cluster"));
     slw_launchable *of_two = gpu_make_plain(g, loaded, "of_two", 64);
     prove_cluster(g, of_two, 8);
@@ -228,12 +228,12 @@ void check_clusters(gpu *g) {
 /* Pitfall 11: five clusters of two are ten blocks, each of which adds 1. */
 void check_grid_in_clusters(gpu *g) {
     gpu_open(g);
-    if (g->info.max_cluster_rank < 2) gpu_skip("%s has no clusters", g->info.name);
+    if (gpu_attribute(g, 120) == 0) gpu_skip(g, "%s has no clusters", g->info.name);
     slw_hydrated *hydrated = gpu_hydrate(g, gpu_cubin(g, "clustered"));
     slw_device_loaded *loaded = NULL;
     const slw_code code = slw_device_load(&hydrated, g->device, &loaded, &g->err);
-    if (code != SLW_OK && g->err.raw_code != 0) /* its attribute is of CUDA 13 */
-        gpu_skip("the driver does not take it: %s", g->err.message);
+    if (code != SLW_OK && g->err.raw_code != 0 && gpu_driver_version(g) < 13000) /* its attribute is of CUDA 13 */
+        gpu_skip(g, "the driver does not take it: %s", g->err.message);
     gpu_ok(g, code);
     slw_launchable *launchable = gpu_make_plain(g, loaded, "by_clusters", 64);
     slw_device_address out = gpu_zeros(g, g->device, sizeof(uint64_t));
@@ -261,7 +261,8 @@ void check_really_loaded(gpu *g) {
     gpu_open(g);
     (void)gpu_symbol(g, "cuInit"); /* opens the library */
     void *const address = dlsym(g->handle, "cuFuncIsLoaded");
-    if (address == NULL) gpu_skip("this driver has no cuFuncIsLoaded");
+    if (address == NULL && gpu_driver_version(g) < 12040) gpu_skip(g, "this driver has no cuFuncIsLoaded");
+    gpu_require(address != NULL, "a driver of 12.4 or later exports no cuFuncIsLoaded");
     memcpy(&is_loaded, &address, sizeof address);
     gpu_raw(g, mode_of, "cuModuleGetLoadingMode");
     gpu_figure("loading_mode", mode_of(&mode) == 0 ? mode : -1);

@@ -1,10 +1,10 @@
 /* Checks of a real NVIDIA GPU through the library, and measurements; also of the double, so that the first run on
  * hardware is not the first run of this program.
  *
- *     gpu_check [--driver-library PATH] [--kernels DIR] [--json PATH] [--quick] [--only NAME]
+ *     gpu_check [--driver-library PATH] [--kernels DIR] [--json PATH] [--quick] [--only NAME] [--may-skip NAME]
  *
- * Ends with 0 when nothing failed (also where there is no GPU: then all is skipped), 1 otherwise, 2 for a bad
- * command line. */
+ * Ends with 0 when nothing failed (also where there is no GPU and no library was named: then all is skipped), 1
+ * otherwise, 2 for a bad command line. Over a double nothing may be skipped but what --may-skip names. */
 #include "gpu_checks.h"
 
 #include <dlfcn.h>
@@ -21,7 +21,7 @@
 
 #define RESULT_BYTES 32768
 
-#define GPU_CHECK_ENTRY(name, seconds) {#name, check_##name, seconds},
+#define GPU_CHECK_ENTRY(name, seconds, gives_all_back) {#name, check_##name, seconds, gives_all_back},
 static const gpu_check gpu_checks[] = {GPU_CHECKS(GPU_CHECK_ENTRY)};
 #undef GPU_CHECK_ENTRY
 static const unsigned gpu_check_count = sizeof gpu_checks / sizeof gpu_checks[0];
@@ -34,7 +34,8 @@ typedef struct options {
 } options;
 
 static int usage(void) {
-    fprintf(stderr, "usage: gpu_check [--driver-library PATH] [--kernels DIR] [--json PATH] [--quick] [--only NAME]\n");
+    fprintf(stderr, "usage: gpu_check [--driver-library PATH] [--kernels DIR] [--json PATH] [--quick] [--only NAME] "
+                    "[--may-skip NAME]\n");
     return 2;
 }
 
@@ -50,6 +51,8 @@ static int read_options(int argc, char **argv, options *o) {
         if (strcmp(argv[i], "--json") == 0) value = &o->json;
         if (strcmp(argv[i], "--only") == 0) value = &o->only;
         if (strcmp(argv[i], "--one") == 0) value = &o->one;
+        if (strcmp(argv[i], "--may-skip") == 0 && o->world.may_skip_count < GPU_MAY_SKIP)
+            value = &o->world.may_skip[o->world.may_skip_count++];
         if (value == NULL || i + 1 == argc) return 0;
         *value = argv[++i];
     }
@@ -70,15 +73,26 @@ static void find_double(gpu *g) {
     g->control->reset();
 }
 
+/* What a double has seen, and has lent and not got back. */
+static void close_the_books(const gpu_check *check, const double_control *control) {
+    char left[1024] = "";
+    if (control == NULL) return;
+    gpu_require(control->violations() == 0, "the double saw %u violations, the first: %s", control->violations(),
+                control->violation(0));
+    gpu_require(control->thread_balance() == 0, "a context stays pushed, or a capture mode exchanged: %d",
+                control->thread_balance());
+    if (!check->gives_all_back) return;
+    const unsigned count = control->outstanding(left, sizeof left);
+    gpu_require(count == 0, "%u things are not given back: %s", count, left);
+}
+
 static int run_one(options *o) {
     for (unsigned i = 0; i < gpu_check_count; i++) {
         if (strcmp(gpu_checks[i].name, o->one) != 0) continue;
         gpu_report_to(3, o->one);
         find_double(&o->world);
         gpu_checks[i].run(&o->world);
-        if (o->world.control != NULL)
-            gpu_require(o->world.control->violations() == 0, "the double saw %u violations, the first: %s",
-                        o->world.control->violations(), o->world.control->violation(0));
+        close_the_books(&gpu_checks[i], o->world.control);
         gpu_report("passed", "");
         return 0; /* as any program ends: what the library and the driver do then is a part of every check */
     }
@@ -95,13 +109,17 @@ typedef struct outcome {
 } outcome;
 
 static void start(const options *o, const char *name, int write_end) {
-    const char *argv[12] = {o->world.self, "--one", name, "--kernels", o->world.kernels};
+    const char *argv[12 + 2 * GPU_MAY_SKIP] = {o->world.self, "--one", name, "--kernels", o->world.kernels};
     unsigned count = 5;
     if (o->world.library != NULL) {
         argv[count++] = "--driver-library";
         argv[count++] = o->world.library;
     }
     if (o->world.quick) argv[count++] = "--quick";
+    for (unsigned i = 0; i < o->world.may_skip_count; i++) {
+        argv[count++] = "--may-skip";
+        argv[count++] = o->world.may_skip[i];
+    }
     if (write_end == 3 ? fcntl(3, F_SETFD, 0) : dup2(write_end, 3) < 0) _exit(127);
     execv(o->world.self, (char **)(uintptr_t)argv);
     _exit(127);

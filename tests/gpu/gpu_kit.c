@@ -98,10 +98,12 @@ void gpu_fail(const char *format, ...) {
     abort();
 }
 
-void gpu_skip(const char *format, ...) {
+void gpu_skip(const gpu *g, const char *format, ...) {
+    int may = g->control == NULL;
     va_list arguments;
+    for (unsigned i = 0; i < g->may_skip_count; i++) may |= strcmp(g->may_skip[i], report_name) == 0;
     va_start(arguments, format);
-    end("skipped", format, arguments);
+    end(may ? "skipped" : "failed", format, arguments);
     abort();
 }
 
@@ -126,6 +128,23 @@ void *gpu_symbol(gpu *g, const char *name) {
     return found;
 }
 
+int gpu_attribute(gpu *g, int attribute) {
+    cu_result (*get)(int *, int, int) = NULL;
+    int value = -1;
+    gpu_raw(g, get, "cuDeviceGetAttribute");
+    const cu_result result = get(&value, attribute, 0);
+    gpu_require(result == 0, "attribute %d: %d", attribute, result);
+    return value;
+}
+
+int gpu_driver_version(gpu *g) {
+    cu_result (*get)(int *) = NULL;
+    int value = 0;
+    gpu_raw(g, get, "cuDriverGetVersion");
+    gpu_require(get(&value) == 0 && value > 0, "cuDriverGetVersion fails");
+    return value;
+}
+
 void *gpu_current_context(gpu *g) {
     cu_result (*get)(void **) = NULL;
     void *current = NULL;
@@ -148,8 +167,7 @@ void gpu_device_options(gpu *g, slw_device_options *options) {
     options->driver_library = g->library;
 }
 
-/* The architecture whose cubins this device runs; 0: none was compiled. */
-static unsigned compiled_for(unsigned major) {
+unsigned gpu_compiled_for(unsigned major) {
     switch (major) {
     case 7:
         return 75;
@@ -176,8 +194,10 @@ void gpu_open(gpu *g) {
     gpu_require(sscanf(g->info.target, "sm_%u", &number) == 1, "the device's target is \"%s\"", g->info.target);
     g->major = number / 10;
     g->minor = number % 10;
-    if (compiled_for(g->major) == 0 || number < compiled_for(g->major))
-        gpu_skip("tests/gpu/kernels has none for %s", g->info.target);
+    gpu_require((int)g->major == gpu_attribute(g, 75) && (int)g->minor == gpu_attribute(g, 76),
+                "the driver says %d.%d, the library %s", gpu_attribute(g, 75), gpu_attribute(g, 76), g->info.target);
+    if (gpu_compiled_for(g->major) == 0 || number < gpu_compiled_for(g->major))
+        gpu_skip(g, "tests/gpu/kernels has none for %s", g->info.target);
 }
 
 void gpu_close(gpu *g) {
@@ -207,7 +227,7 @@ slw_bytes gpu_cubin_of(gpu *g, const char *kind, unsigned target) {
 }
 
 slw_bytes gpu_cubin(gpu *g, const char *kind) {
-    return gpu_cubin_of(g, kind, compiled_for(g->major));
+    return gpu_cubin_of(g, kind, gpu_compiled_for(g->major));
 }
 
 slw_bytes gpu_numbered(gpu *g, slw_bytes cubin, uint64_t number) {

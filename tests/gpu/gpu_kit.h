@@ -10,14 +10,17 @@
 
 #define GPU_JIT_LOG_BYTES 16384
 #define GPU_PATH_BYTES    1024
+#define GPU_MAY_SKIP      8
 /* Eight bytes that stand in number_smXX.cubin, little-endian; replaced by a number they make another module. */
 #define GPU_NUMBER UINT64_C(0x79617770696c7321)
 
 typedef struct gpu {
-    const char *library;           /* --driver-library; NULL: the system's */
-    const char *kernels;           /* folder of the cubins */
-    const char *self;              /* this program */
-    int quick;                     /* fewer repetitions: for trying the script itself */
+    const char *library;                /* --driver-library; NULL: the system's */
+    const char *kernels;                /* folder of the cubins */
+    const char *self;                   /* this program */
+    int quick;                          /* fewer repetitions: for trying the script itself */
+    const char *may_skip[GPU_MAY_SKIP]; /* checks that may be skipped over a double */
+    unsigned may_skip_count;
     void *handle;                  /* the driver's library, for calls beside ours */
     const double_control *control; /* NULL: a real driver */
     slw_device *device;
@@ -30,13 +33,16 @@ typedef struct gpu {
 typedef struct gpu_check {
     const char *name;
     void (*run)(gpu *g);
-    unsigned seconds; /* after which it hangs */
+    unsigned seconds;   /* after which it hangs */
+    int gives_all_back; /* what the driver lent stands at nothing afterwards: a double is asked */
 } gpu_check;
 
 /* ---- Ending and figures ------------------------------------------------------------------------------------------ */
 
 void gpu_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-void gpu_skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* For what a device or a driver cannot do, and the driver itself says so. Over a double, which can do all, it is a
+   failure unless --may-skip names the check. */
+void gpu_skip(const gpu *g, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 void gpu_figure(const char *name, double value);
 void gpu_figure_text(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The result of this process, as one line of JSON on the runner's pipe. Once. */
@@ -64,6 +70,9 @@ void *gpu_symbol(gpu *g, const char *name);
     } while (0)
 typedef cu_result cu_launch_kernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                    unsigned bz, unsigned shared, void *stream, void **params, void **extra);
+/* The driver's own word, once it is initialised. */
+int gpu_attribute(gpu *g, int attribute);
+int gpu_driver_version(gpu *g);
 /* NULL: none is. */
 void *gpu_current_context(gpu *g);
 /* Makes the device's context current, as callers of the raw driver have it. */
@@ -75,6 +84,8 @@ void gpu_device_options(gpu *g, slw_device_options *options);
 /* Opens g->device; skips the check where no kernels were compiled for it. */
 void gpu_open(gpu *g);
 void gpu_close(gpu *g);
+/* The architecture whose cubins a device of that major compute capability runs; 0: none was compiled. */
+unsigned gpu_compiled_for(unsigned major);
 /* A file of the kernels' folder, never freed. */
 slw_bytes gpu_file(gpu *g, const char *name);
 /* KIND_smXX.cubin for the open device. */

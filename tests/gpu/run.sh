@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks and measures a real NVIDIA GPU through the library, in under 5 minutes:
 #
-#     tests/gpu/run.sh [--program PATH] [--driver-library PATH] [--json PATH] [--quick] [--only NAME]
+#     tests/gpu/run.sh [--program PATH] [--driver-library PATH] [--json PATH] [--quick] [--only NAME] [--may-skip NAME]
 #
 # The program is zig-out/gpu/gpu_check, which `zig build gpu-check` makes on any x86-64 Linux: it needs nothing on the
 # machine with the GPU but a C library and the driver, and nothing is built there. Where it is missing it is built:
@@ -20,13 +20,13 @@ for argument; do
     program) program=$argument next= && continue ;;
     json) json=$argument next= && continue ;;
     library) library=$argument next= && continue ;;
-    only) rest="$rest --only $argument" next= && continue ;;
+    only | may-skip) rest="$rest --$next $argument" next= && continue ;;
     esac
     case $argument in
     --program) next=program ;;
     --json) next=json ;;
     --driver-library) next=library ;;
-    --only) next=only ;;
+    --only | --may-skip) next=${argument#--} ;;
     --quick) rest="$rest --quick" ;;
     *)
         sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
