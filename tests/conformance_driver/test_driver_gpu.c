@@ -1,115 +1,7 @@
 /* What the GPU drivers promise beyond what every driver does alike, seen in the doubles' logs and ledgers. */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "fault_alloc.h"
-#include "gpu_world.h"
-
-static const char *const kinds[] = {"cuda", "hip"};
-
-typedef struct way {
-    const char *kind;
-    slt_double d;
-    slw_device *device;
-    slt_image *pair;
-    slt_heap heap;
-    slw_device_address sum;
-    slw_error err;
-} way;
-static way w;
-
-static int (*current_get)(void **); /* cuda */
-static int (*context_create)(void **, unsigned, int);
-static int (*context_destroy)(void *);
-static int (*device_get)(int *); /* hip */
-static int (*device_set)(int);
-
-static void find(const char *name, void *out) {
-    void *const found = slt_double_symbol(&w.d, name);
-    memcpy(out, &found, sizeof found);
-}
-
-static void find_calls(void) {
-    if (w.kind[0] == 'c') {
-        find("cuCtxGetCurrent", &current_get);
-        find("cuCtxCreate_v2", &context_create);
-        find("cuCtxDestroy_v2", &context_destroy);
-    } else {
-        find("hipGetDevice", &device_get);
-        find("hipSetDevice", &device_set);
-    }
-}
-
-static void start(int kind) {
-    w = (way){.kind = kinds[kind], .err = SLW_ERROR_INIT};
-    slt_heap_init(&w.heap);
-    slt_gpu_open(&w.d, w.kind, 0, &w.heap.allocator, &w.device);
-    w.pair = slt_gpu_pair(slt_gpu_target(w.kind, 0));
-    find_calls();
-    slt_ok(slw_device_alloc(w.device, 8, &w.sum, &w.err), &w.err);
-}
-static void stop(void) {
-    if (w.sum != 0) slt_ok(slw_device_free(w.device, &w.sum, &w.err), &w.err);
-    slw_device_close(&w.device);
-    slt_image_free(w.pair);
-    slt_double_check(&w.d);
-    slt_heap_check_empty(&w.heap);
-}
-
-static slw_hydrated *hydrate(void) {
-    slw_hydrated *hydrated = NULL;
-    slt_ok(slw_hydrate_binary(w.pair->image.bytes, "pair", &w.heap.allocator, NULL, &hydrated, &w.err), &w.err);
-    return hydrated;
-}
-static slw_device_loaded *load(void) {
-    slw_hydrated *hydrated = hydrate();
-    slw_device_loaded *loaded = NULL;
-    slt_ok(slw_device_load(&hydrated, w.device, &loaded, &w.err), &w.err);
-    return loaded;
-}
-static slw_launch_shape shape_of(const char *entry, uint32_t shared_bytes) {
-    slw_launch_shape shape = SLW_LAUNCH_SHAPE_INIT;
-    shape.entry = entry;
-    shape.block[0] = 64;
-    shape.block[1] = shape.block[2] = 1;
-    shape.shared_bytes = shared_bytes;
-    return shape;
-}
-static slw_launchable *make(const char *entry, uint32_t shared_bytes) {
-    slw_device_loaded *loaded = load();
-    slw_launchable *launchable = NULL;
-    const slw_launch_shape shape = shape_of(entry, shared_bytes);
-    slt_ok(slw_make_launchable(&loaded, &shape, &launchable, &w.err), &w.err);
-    return launchable;
-}
-static slw_code launch(const slw_launchable *launchable, slw_stream stream) {
-    slw_grid grid = SLW_GRID_INIT;
-    slw_args args = SLW_ARGS_INIT;
-    uint32_t number = 3;
-    void *values[] = {&w.sum, &number};
-    grid.extent[0] = 4;
-    grid.extent[1] = grid.extent[2] = 1;
-    args.count = slw_launchable_kernel(launchable)->param_count;
-    args.values = values;
-    return slw_launch(launchable, &grid, stream, &args, &w.err);
-}
-static const slw_stream null_stream = SLW_STREAM_DEFAULT;
-
-/* The names of all calls since the log was cleared, each with a space behind it. */
-static const char *log_text(void) {
-    static char text[1024];
-    double_call call;
-    size_t used = 0;
-    text[0] = '\0';
-    for (unsigned i = 0; w.d.control->log_at(i, &call) && used < sizeof text - 64; i++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s ", call.name);
-    }
-    return text;
-}
+#include "gpu_way.h"
 
 /* ---- The launch path ------------------------------------------------------------------------------------------- */
 
@@ -283,24 +175,6 @@ START_TEST(pitfall_12_unload_waits_for_work) {
 }
 END_TEST
 
-/* Pitfall 37: another thread captures, and goes on capturing. */
-START_TEST(pitfall_37_a_capture_outlives_a_load) {
-    start(0);
-    slw_stream stream = SLW_STREAM_DEFAULT;
-    slt_ok(slw_device_stream_create(w.device, &stream, &w.err), &w.err);
-    w.d.control->set(DOUBLE_LAZY, 1);
-    w.d.control->set(DOUBLE_CAPTURE, 1);
-    slw_launchable *launchable = make("second", 0);
-    slt_ok(launch(launchable, stream), &w.err);
-    slt_ok(slw_launchable_retire(&launchable, &stream, 1, 0, &w.err), &w.err);
-    ck_assert_int_eq(w.d.control->get(DOUBLE_CAPTURES_BROKEN), 0);
-    ck_assert_int_eq(w.d.control->thread_balance(), 0);
-    w.d.control->set(DOUBLE_CAPTURE, 0);
-    slt_ok(slw_device_stream_destroy(w.device, &stream, &w.err), &w.err);
-    stop();
-}
-END_TEST
-
 /* A context of the caller's: used and never released; one artifact, two contexts, two modules. */
 START_TEST(a_context_of_the_callers) {
     start(0);
@@ -406,25 +280,6 @@ START_TEST(ptx_by_policy) {
 }
 END_TEST
 
-/* The driver takes no length: the last byte of an image is the last that can be read. */
-START_TEST(an_image_at_the_end_of_memory) {
-    start(_i);
-    const size_t size = w.pair->image.bytes.size, page = 4096, room = (size + page - 1) / page * page;
-    char *const map = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(map, MAP_FAILED);
-    ck_assert_int_eq(mprotect(map + room, page, PROT_NONE), 0);
-    memcpy(map + room - size, w.pair->image.bytes.data, size);
-    slw_hydrated *hydrated = NULL;
-    slw_device_loaded *loaded = NULL;
-    slt_ok(slw_hydrate_binary(((slw_bytes){map + room - size, size}), "end", NULL, NULL, &hydrated, &w.err), &w.err);
-    slt_ok(slw_device_load(&hydrated, w.device, &loaded, &w.err), &w.err);
-    munmap(map, room + page);
-    slw_device_loaded_discard(&loaded);
-    slt_double_check_violations(&w.d);
-    stop();
-}
-END_TEST
-
 /* ---- Broken devices -------------------------------------------------------------------------------------------- */
 
 START_TEST(a_sticky_error_loses_the_device) {
@@ -448,21 +303,14 @@ START_TEST(a_sticky_error_loses_the_device) {
     slw_launchable_discard(&launchable);
     slw_device_close(&w.device); /* a dead context is no reason to fail, or to leave anything */
     ck_assert_int_eq(w.d.control->get(DOUBLE_LIVE_MODULES), 0);
+    /* HIP has no context that takes the caller's own memory with it. */
+    char left[256];
+    ck_assert_uint_eq(w.d.control->outstanding(left, sizeof left), _i == 0 ? 0 : 1);
+    ck_assert_str_eq(left, _i == 0 ? "" : "8 bytes of memory\n");
     slt_double_check_violations(&w.d);
-}
-END_TEST
-
-/* Somebody resets the device under us. */
-START_TEST(a_reset_by_others) {
-    start(0);
-    slw_launchable *launchable = make("first", 0);
-    w.d.control->lose_context(0);
-    ck_assert_int_eq(launch(launchable, null_stream), SLW_E_LOST);
-    ck_assert_str_eq(w.err.reason, "CONTEXT_GONE");
-    w.d.control->forgive(); /* the launch itself: nothing is asked before it */
-    slw_launchable_discard(&launchable);
-    slw_device_close(&w.device);
-    slt_double_check(&w.d);
+    ck_assert_int_eq(w.d.control->thread_balance(), 0);
+    slt_image_free(w.pair);
+    slt_heap_check_empty(&w.heap);
 }
 END_TEST
 
@@ -471,11 +319,36 @@ START_TEST(close_after_the_driver) {
     start(_i);
     slw_launchable *launchable = make("first", 0);
     w.d.control->set(DOUBLE_TORN_DOWN, 1);
-    ck_assert_int_ne(launch(launchable, null_stream), SLW_OK);
+    ck_assert_int_eq(launch(launchable, null_stream), SLW_E_LOST);
+    ck_assert_str_eq(w.err.reason, "DRIVER_SHUT_DOWN");
+    ck_assert_int_eq(w.err.raw_code, 4);
     slw_launchable_discard(&launchable);
     slw_device_close(&w.device);
     ck_assert_ptr_null(w.device);
     slt_double_check_violations(&w.d);
+    ck_assert_int_eq(w.d.control->thread_balance(), 0);
+    slt_image_free(w.pair);
+    slt_heap_check_empty(&w.heap);
+}
+END_TEST
+
+/* Whatever an unload is answered, the module is gone, nothing is told and the device goes on: what the answer says of
+   the device, the next call says too. */
+START_TEST(an_unload_is_tolerant) {
+    static const int codes[2][5] = {{3, 4, 201, 709, 700}, {3, 4, 400, 500, 700}};
+    start(_i);
+    const char *const unload = slt_gpu_call(w.kind, "unload");
+    for (size_t i = 0; i < sizeof codes[0] / sizeof codes[0][0]; i++) {
+        slw_launchable *launchable = make("first", 0);
+        slt_ok(launch(launchable, null_stream), &w.err);
+        ck_assert_int_eq(w.d.control->inject(unload, 1, codes[_i][i], 1), 1);
+        slt_ok(slw_launchable_retire(&launchable, &null_stream, 1, 0, &w.err), &w.err);
+        ck_assert_ptr_null(launchable);
+        ck_assert_uint_eq(w.d.control->failed(), 1);
+        ck_assert_int_eq(w.d.control->get(DOUBLE_LIVE_MODULES), 0);
+        ck_assert_int_eq(w.d.control->thread_balance(), 0);
+    }
+    stop();
 }
 END_TEST
 
@@ -522,14 +395,12 @@ int main(void) {
     tcase_add_loop_test(tcase, pitfall_10_a_launch_has_a_count, 0, GPU_KINDS);
     tcase_add_test(tcase, shared_memory_exactly_and_monotonic);
     tcase_add_loop_test(tcase, pitfall_12_unload_waits_for_work, 0, GPU_KINDS);
-    tcase_add_test(tcase, pitfall_37_a_capture_outlives_a_load);
     tcase_add_test(tcase, a_context_of_the_callers);
     tcase_add_loop_test(tcase, other_targets_are_refused_before, 0, GPU_KINDS);
     tcase_add_test(tcase, ptx_by_policy);
-    tcase_add_loop_test(tcase, an_image_at_the_end_of_memory, 0, GPU_KINDS);
     tcase_add_loop_test(tcase, a_sticky_error_loses_the_device, 0, GPU_KINDS);
-    tcase_add_test(tcase, a_reset_by_others);
     tcase_add_loop_test(tcase, close_after_the_driver, 0, GPU_KINDS);
+    tcase_add_loop_test(tcase, an_unload_is_tolerant, 0, GPU_KINDS);
     tcase_add_loop_test(tcase, two_devices_load_at_once, 0, GPU_KINDS);
     suite_add_tcase(suite, tcase);
     return slt_run(suite, NULL);

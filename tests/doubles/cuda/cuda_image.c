@@ -70,7 +70,10 @@ static uint64_t elf_size(const unsigned char *head, const unsigned char *image) 
     if (u16(h, 56) != 0 && segments > end) end = segments;
     for (unsigned i = 0; i < u16(h, 60) && end < MOST_BYTES; i++) {
         unsigned char bytes[64];
-        if (double_read(image + u64(h, 40) + 64ull * i, bytes, 64) != 64) return MOST_BYTES;
+        if (double_read(image + u64(h, 40) + 64ull * i, bytes, 64) != 64) {
+            double_violation("section header %u of the image cannot be read", i);
+            return MOST_BYTES;
+        }
         const span s = {bytes, 64};
         if (u32(s, 4) != 8 && u64(s, 24) + u64(s, 32) > end) end = u64(s, 24) + u64(s, 32);
     }

@@ -128,7 +128,7 @@ static int stream_capturing(dcu_stream *stream, int *out) {
     if (code != DCU_OK) return code;
     if (out == NULL) return DCU_INVALID_VALUE;
     if (stream == NULL && dcu_captures_in(context)) return DCU_STREAM_CAPTURE_IMPLICIT; /* which ends no capture */
-    *out = double_captures(stream); /* 1 active, 0 none */
+    *out = double_captures(stream);                                                     /* 1 active, 0 none */
     return DCU_OK;
 }
 DOUBLE_API int cuStreamIsCapturing(dcu_stream *stream, int *out) {

@@ -93,7 +93,7 @@ static int stream_capturing(dhip_stream *stream, int *out) {
     if (code != DHIP_OK) return code;
     if (out == NULL) return DHIP_INVALID_VALUE;
     if (stream == NULL && dhip_captures_on(device)) return DHIP_STREAM_CAPTURE_IMPLICIT; /* which ends no capture */
-    *out = double_captures(stream); /* 1 active, 0 none */
+    *out = double_captures(stream);                                                      /* 1 active, 0 none */
     return DHIP_OK;
 }
 DOUBLE_API int hipStreamIsCapturing(dhip_stream *stream, int *out) {

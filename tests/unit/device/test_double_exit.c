@@ -52,8 +52,8 @@ START_TEST(calls_after_the_exit_handler) {
     const char *const path = slt_path(slt_scratch(), "exit", NULL);
     ck_assert_int_eq(status_of(path, 0, 1), 0);
     char *const text = slt_read_file(path, NULL);
-    ck_assert_str_eq(text, _i == 0 ? "2 calls before the end\ncuDeviceGetCount\n"
-                                   : "2 calls before the end\nhipGetDevice\n");
+    ck_assert_str_eq(text,
+                     _i == 0 ? "2 calls before the end\ncuDeviceGetCount\n" : "2 calls before the end\nhipGetDevice\n");
     free(text);
     const int status = status_of(path, 1, 1);
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
