@@ -27,6 +27,12 @@
     X(forked, 30, 1)                                                                                                   \
     X(sticky_error, 30, 0)                                                                                             \
     X(exit_without_shutdown, 30, 0)                                                                                    \
+    X(probe_targets, 120, 1)                                                                                           \
+    X(probe_broken, 240, 1)                                                                                            \
+    X(probe_alignment, 90, 1)                                                                                          \
+    X(probe_lifetime, 60, 1)                                                                                           \
+    X(probe_reset, 45, 1)                                                                                              \
+    X(probe_fork, 90, 1)                                                                                               \
     X(launch_overhead, 60, 1)                                                                                          \
     X(load_1, 30, 1)                                                                                                   \
     X(load_100, 30, 1)                                                                                                 \

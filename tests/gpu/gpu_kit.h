@@ -108,6 +108,10 @@ uint64_t gpu_read(gpu *g, slw_device *device, slw_device_address from);
 /* `first` over so many blocks, and its sum compared. */
 void gpu_prove(gpu *g, slw_device *device, const slw_launchable *first, uint32_t blocks);
 
+/* What a forked child of a program with a context, and without this library, dies of when it calls exit; 0: of nothing.
+   Before anything was initialised. */
+int gpu_signal_at_raw_exit(gpu *g);
+
 uint64_t gpu_now_ns(void);
 const char *gpu_directory(void); /* a fresh one, removed at the end of the process */
 
