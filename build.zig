@@ -15,7 +15,7 @@ const rooms = [_]Room{
     .{ .name = "base", .files = @import("src/base/files.zig").files, .sees = &.{} },
     .{ .name = "key", .files = @import("src/key/files.zig").files, .sees = &.{"src/base"} },
     .{ .name = "store", .files = @import("src/store/files.zig").files, .sees = &.{ "src/store/interface", "src/key", "src/base" } },
-    .{ .name = "backend", .files = @import("src/backend/files.zig").files, .sees = &.{ "src/backend/ptx", "src/backend/cuda", "src/backend/hip", "src/backend/host", "src/backend/interface", "src/key", "src/base" } },
+    .{ .name = "backend", .files = @import("src/backend/files.zig").files, .sees = &.{ "src/backend/ptx", "src/backend/cuda", "src/backend/hip", "src/backend/host", "src/backend/tool", "src/backend/interface", "src/key", "src/base" } },
     .{ .name = "device", .files = @import("src/device/files.zig").files, .sees = &.{ "src/device/interface", "src/device/gpu", "src/device/cuda", "src/device/hip", "src/key", "src/base" } },
     .{ .name = "lifecycle", .files = @import("src/lifecycle/files.zig").files, .sees = &.{ "src/store/interface", "src/backend/interface", "src/device/interface", "src/key", "src/base" } },
 };
@@ -53,7 +53,8 @@ const examples = [_][]const u8{ "embed", "table_of_kernels" };
 const test_includes = [_][]const u8{
     "tests/support",       "src/base",              "src/key",
     "src/store",           "src/store/interface",   "src/backend",
-    "src/backend/interface", "src/backend/host",    "src/backend/ptx",
+    "src/backend/interface", "src/backend/tool",    "src/backend/host",
+    "src/backend/ptx",
     "src/backend/cuda",      "src/backend/hip",     "src/device",
     "src/device/interface", "src/device/host",      "src/device/gpu",
     "src/device/cuda",      "src/device/hip",       "src/lifecycle",

@@ -8,6 +8,7 @@
 #include "host_toolchain.h"
 #include "memory.h"
 #include "os.h"
+#include "tool_find.h"
 
 #define PROBE_TIMEOUT_NS 30000000000ull
 #define PROBE_OUTPUT_MAX 4194304u
@@ -16,17 +17,17 @@
 typedef struct discovery {
     const slwi_host_toolchain *toolchain;
     slw_cancel *cancel;
-    slwi_host_answer *answer;
+    slwi_tool_answer *answer;
     slwi_buffer output;                /* of the last probe */
-    slwi_host_list programs;           /* where the driver looks for its programs, in order */
-    slwi_host_list configs;            /* where clang looks for configuration files */
-    char compiler[SLWI_HOST_PATH_MAX]; /* cc1, or clang itself */
-    char linker[SLWI_HOST_PATH_MAX];   /* what the driver starts to link */
+    slwi_tool_list programs;           /* where the driver looks for its programs, in order */
+    slwi_tool_list configs;            /* where clang looks for configuration files */
+    char compiler[SLWI_TOOL_PATH_MAX]; /* cc1, or clang itself */
+    char linker[SLWI_TOOL_PATH_MAX];   /* what the driver starts to link */
     slw_error *err;
 } discovery;
 
-static void fact(discovery *d, slwi_host_fact kind, const char *text) {
-    slwi_host_list_add_once(&d->answer->facts[kind], text);
+static void fact(discovery *d, slwi_tool_fact kind, const char *text) {
+    slwi_tool_list_add_once(&d->answer->facts[kind], text);
 }
 
 /* ---- text ---- */
@@ -55,7 +56,7 @@ static cursor output_of(const discovery *d) {
 static int after(slw_bytes line, const char *start, char *out) {
     size_t size = strlen(start);
     if (line.size < size || memcmp(line.data, start, size) != 0) return 0;
-    if (line.size - size + 1 > SLWI_HOST_PATH_MAX) return 0;
+    if (line.size - size + 1 > SLWI_TOOL_PATH_MAX) return 0;
     memcpy(out, (const char *)line.data + size, line.size - size);
     out[line.size - size] = '\0';
     return 1;
@@ -68,10 +69,10 @@ static int ends_with(const char *text, const char *end) {
 }
 
 /* Words are bare, or in double quotes with a backslash before ", \, $ and `. */
-void slwi_host_split_line(slw_bytes line, slwi_host_list *out) {
+void slwi_host_split_line(slw_bytes line, slwi_tool_list *out) {
     const char *at = line.data;
     const char *end = at + line.size;
-    char word[SLWI_HOST_PATH_MAX];
+    char word[SLWI_TOOL_PATH_MAX];
     while (at < end) {
         size_t size = 0;
         int quoted = 0;
@@ -85,22 +86,22 @@ void slwi_host_split_line(slw_bytes line, slwi_host_list *out) {
             if (*at == '\\' && at + 1 < end) at++;
             if (size + 1 < sizeof(word)) word[size++] = *at;
         }
-        slwi_host_list_add_bytes(out, word, size);
+        slwi_tool_list_add_bytes(out, word, size);
     }
 }
 
 /* ---- probes ---- */
 
 static slw_code probe(discovery *d, const char *const *arguments, const char *const *more) {
-    slwi_host_list list;
-    slwi_host_list_init(&list, &d->toolchain->allocator);
-    for (size_t i = 0; arguments[i] != NULL; i++) slwi_host_list_add(&list, arguments[i]);
-    for (size_t i = 0; more != NULL && more[i] != NULL; i++) slwi_host_list_add(&list, more[i]);
+    slwi_tool_list list;
+    slwi_tool_list_init(&list, &d->toolchain->allocator);
+    for (size_t i = 0; arguments[i] != NULL; i++) slwi_tool_list_add(&list, arguments[i]);
+    for (size_t i = 0; more != NULL && more[i] != NULL; i++) slwi_tool_list_add(&list, more[i]);
     slwi_buffer_clear(&d->output);
     slwi_host_run run = {&list,     "/",       "/tmp", slwi_deadline_ns(PROBE_TIMEOUT_NS, PROBE_TIMEOUT_NS),
                          d->cancel, &d->output};
     int status = 0;
-    slw_code rc = slwi_host_list_status(&list, d->err);
+    slw_code rc = slwi_tool_list_status(&list, d->err);
     if (rc == SLW_OK) rc = slwi_host_run_driver(d->toolchain, &run, &status, d->err);
     /* Output that found no memory is not the driver's answer. */
     if (rc == SLW_OK && d->output.failed == SLW_E_NO_MEMORY) rc = slwi_fail_memory(d->err, PROBE_OUTPUT_MAX);
@@ -110,7 +111,7 @@ static slw_code probe(discovery *d, const char *const *arguments, const char *co
         rc = slwi_fail(d->err, SLW_E_UNSUPPORTED, "UNKNOWN_COMPILER",
                        "the compiler did not answer \"%s\" (exit status %d)", arguments[0], status);
     }
-    slwi_host_list_free(&list);
+    slwi_tool_list_free(&list);
     return rc;
 }
 
@@ -123,32 +124,32 @@ static slw_code unknown(discovery *d, const char *what) {
 /* ---- -v: family, version, target, include roots ---- */
 
 static void read_version(discovery *d, slw_bytes line) {
-    char text[SLWI_HOST_PATH_MAX];
-    if (d->answer->family != SLWI_HOST_UNKNOWN || !after(line, "", text)) return;
+    char text[SLWI_TOOL_PATH_MAX];
+    if (d->answer->family != SLWI_TOOL_UNKNOWN || !after(line, "", text)) return;
     if (strncmp(text, "gcc version ", 12) == 0) {
-        d->answer->family = SLWI_HOST_GCC;
+        d->answer->family = SLWI_TOOL_GCC;
     } else if (strstr(text, "clang version ") != NULL && text[0] != ' ') {
-        d->answer->family = SLWI_HOST_CLANG;
+        d->answer->family = SLWI_TOOL_CLANG;
     } else {
         return;
     }
-    slwi_host_list_add(&d->answer->text, text);
+    slwi_tool_list_add(&d->answer->text, text);
 }
 
 /* clang's choice among several gcc installations, and the places it reads configuration from. */
 static slw_code read_choice(discovery *d, slw_bytes line) {
-    char text[SLWI_HOST_PATH_MAX];
-    char parent[SLWI_HOST_PATH_MAX];
+    char text[SLWI_TOOL_PATH_MAX];
+    char parent[SLWI_TOOL_PATH_MAX];
     slw_code rc = SLW_OK;
     if (after(line, "Reading specs from ", text) || after(line, "Configuration file: ", text)) {
-        if (text[0] == '/') fact(d, SLWI_FACT_FILE, text);
+        if (text[0] == '/') fact(d, SLWI_TOOL_FACT_FILE, text);
     } else if (after(line, "InstalledDir: ", text) || after(line, "System configuration file directory: ", text) ||
                after(line, "User configuration file directory: ", text)) {
-        if (text[0] == '/') slwi_host_list_add_once(&d->configs, text);
+        if (text[0] == '/') slwi_tool_list_add_once(&d->configs, text);
     } else if (after(line, "Selected GCC installation: ", text) && text[0] == '/') {
         for (int level = 0; level < 2 && rc == SLW_OK; level++) {
-            if (!slwi_host_directory(parent, text)) return SLW_OK;
-            rc = slwi_host_answer_watch(d->answer, parent, d->err);
+            if (!slwi_tool_directory(parent, text)) return SLW_OK;
+            rc = slwi_tool_answer_watch(d->answer, parent, d->err);
             memcpy(text, parent, sizeof(text));
         }
     }
@@ -157,31 +158,31 @@ static slw_code read_choice(discovery *d, slw_bytes line) {
 
 /* A root that is absent now counts too: it may come into being. */
 static void read_include(discovery *d, slw_bytes line, int *inside) {
-    char text[SLWI_HOST_PATH_MAX];
+    char text[SLWI_TOOL_PATH_MAX];
     if (after(line, "#include <...> search starts here:", text)) {
         *inside = 1;
     } else if (after(line, "End of search list.", text)) {
         *inside = 0;
     } else if (after(line, "ignoring nonexistent directory \"", text) && ends_with(text, "\"")) {
         text[strlen(text) - 1] = '\0';
-        if (text[0] == '/') fact(d, SLWI_FACT_INCLUDE, text);
+        if (text[0] == '/') fact(d, SLWI_TOOL_FACT_INCLUDE, text);
     } else if (*inside && after(line, " ", text) && text[0] == '/') {
-        fact(d, SLWI_FACT_INCLUDE, text);
+        fact(d, SLWI_TOOL_FACT_INCLUDE, text);
     }
 }
 
 static void read_compiler(discovery *d, slw_bytes line) {
-    slwi_host_list words;
+    slwi_tool_list words;
     if (d->compiler[0] != '\0' || line.size < 2 || ((const char *)line.data)[0] != ' ') return;
-    slwi_host_list_init(&words, &d->toolchain->allocator);
+    slwi_tool_list_init(&words, &d->toolchain->allocator);
     slwi_host_split_line(line, &words);
     int is_cc1 = words.count > 1 && words.items[0][0] == '/' &&
-                 (strcmp(slwi_host_base_name(words.items[0]), "cc1") == 0 || strcmp(words.items[1], "-cc1") == 0);
+                 (strcmp(slwi_tool_base_name(words.items[0]), "cc1") == 0 || strcmp(words.items[1], "-cc1") == 0);
     if (is_cc1 && strlen(words.items[0]) < sizeof(d->compiler)) {
         memcpy(d->compiler, words.items[0], strlen(words.items[0]) + 1);
     }
     if (words.failed) d->answer->text.failed = 1;
-    slwi_host_list_free(&words);
+    slwi_tool_list_free(&words);
 }
 
 static slw_code ask_preprocessor(discovery *d) {
@@ -190,31 +191,31 @@ static slw_code ask_preprocessor(discovery *d) {
     if (rc != SLW_OK) return rc;
     cursor c = output_of(d);
     slw_bytes line;
-    char triple[SLWI_HOST_PATH_MAX] = "";
+    char triple[SLWI_TOOL_PATH_MAX] = "";
     int inside = 0;
     while (rc == SLW_OK && next_line(&c, &line)) {
-        char text[SLWI_HOST_PATH_MAX];
+        char text[SLWI_TOOL_PATH_MAX];
         read_version(d, line);
         if (triple[0] == '\0' && after(line, "Target: ", text)) memcpy(triple, text, sizeof(triple));
         read_include(d, line, &inside);
         read_compiler(d, line);
         rc = read_choice(d, line);
     }
-    if (rc == SLW_OK) rc = slwi_host_answer_status(d->answer, d->err);
+    if (rc == SLW_OK) rc = slwi_tool_answer_status(d->answer, d->err);
     if (rc != SLW_OK) return rc;
-    if (d->answer->family == SLWI_HOST_UNKNOWN) return unknown(d, "the compiler is neither gcc nor clang");
-    if (triple[0] == '\0' || d->compiler[0] == '\0' || d->answer->facts[SLWI_FACT_INCLUDE].count == 0) {
+    if (d->answer->family == SLWI_TOOL_UNKNOWN) return unknown(d, "the compiler is neither gcc nor clang");
+    if (triple[0] == '\0' || d->compiler[0] == '\0' || d->answer->facts[SLWI_TOOL_FACT_INCLUDE].count == 0) {
         return unknown(d, "the compiler did not say its target, its program or its include directories");
     }
-    slwi_host_list_add(&d->answer->text, triple);
+    slwi_tool_list_add(&d->answer->text, triple);
     if (!slwi_host_triple_fits(triple)) {
         slwi_error_path(d->err, d->toolchain->driver);
         slwi_error_subject(d->err, triple, strlen(triple));
         return slwi_fail(d->err, SLW_E_UNSUPPORTED, "TARGET", "the compiler compiles for %s, this process is %s",
                          triple, slwi_host_target());
     }
-    fact(d, SLWI_FACT_PROGRAM, d->compiler);
-    return slwi_host_answer_status(d->answer, d->err);
+    fact(d, SLWI_TOOL_FACT_PROGRAM, d->compiler);
+    return slwi_tool_answer_status(d->answer, d->err);
 }
 
 /* ---- -###: the link ---- */
@@ -252,24 +253,24 @@ static void read_link_word(discovery *d, const char *word, const char *next, siz
     if (takes_value(word)) {
         *used = 2;
     } else if ((strcmp(word, "-plugin") == 0 || strcmp(word, "--plugin") == 0) && next != NULL) {
-        fact(d, SLWI_FACT_PLUGIN, next);
+        fact(d, SLWI_TOOL_FACT_PLUGIN, next);
         *used = 2;
     } else if (strcmp(word, "-T") == 0 && next != NULL) {
-        fact(d, SLWI_FACT_FILE, next);
+        fact(d, SLWI_TOOL_FACT_FILE, next);
         *used = 2;
     } else if (strncmp(word, "-plugin-opt=/", 13) == 0) {
-        fact(d, SLWI_FACT_PROGRAM, word + 12); /* the lto-wrapper */
+        fact(d, SLWI_TOOL_FACT_PROGRAM, word + 12); /* the lto-wrapper */
     } else if (strcmp(word, "-L") == 0 && next != NULL) {
-        fact(d, SLWI_FACT_DIRECTORY, next);
+        fact(d, SLWI_TOOL_FACT_DIRECTORY, next);
         *used = 2;
     } else if (strncmp(word, "-L", 2) == 0) {
-        fact(d, SLWI_FACT_DIRECTORY, word + 2);
+        fact(d, SLWI_TOOL_FACT_DIRECTORY, word + 2);
     } else if (strncmp(word, "-l", 2) == 0 && word[2] != '\0') {
-        fact(d, SLWI_FACT_LIBRARY, word + 2);
+        fact(d, SLWI_TOOL_FACT_LIBRARY, word + 2);
     } else if (strncmp(word, "--sysroot=", 10) == 0 && word[10] != '\0') {
-        fact(d, SLWI_FACT_SYSROOT, word + 10);
+        fact(d, SLWI_TOOL_FACT_SYSROOT, word + 10);
     } else if (word[0] == '/') {
-        fact(d, SLWI_FACT_FILE, word);
+        fact(d, SLWI_TOOL_FACT_FILE, word);
     }
 }
 
@@ -282,23 +283,23 @@ static slw_code read_link(discovery *d) {
         if (line.size > 2 && ((const char *)line.data)[0] == ' ' && memchr(line.data, '/', line.size) != NULL)
             command = line;
     }
-    slwi_host_list words;
-    slwi_host_list_init(&words, &d->toolchain->allocator);
+    slwi_tool_list words;
+    slwi_tool_list_init(&words, &d->toolchain->allocator);
     slwi_host_split_line(command, &words);
-    slw_code rc = slwi_host_list_status(&words, d->err);
+    slw_code rc = slwi_tool_list_status(&words, d->err);
     if (rc == SLW_OK && (words.count < 4 || words.items[0][0] != '/' || strlen(words.items[0]) >= sizeof(d->linker))) {
         rc = unknown(d, "the compiler did not say how it links");
     }
     if (rc == SLW_OK) {
         memcpy(d->linker, words.items[0], strlen(words.items[0]) + 1);
-        fact(d, SLWI_FACT_PROGRAM, d->linker);
+        fact(d, SLWI_TOOL_FACT_PROGRAM, d->linker);
         for (size_t i = 1; i < words.count;) {
             size_t used = 1;
             read_link_word(d, words.items[i], i + 1 < words.count ? words.items[i + 1] : NULL, &used);
             i += used;
         }
     }
-    slwi_host_list_free(&words);
+    slwi_tool_list_free(&words);
     return rc;
 }
 
@@ -324,11 +325,11 @@ static slw_code ask_directories(discovery *d) {
         while (at < end) {
             const char *stop = memchr(at, ':', (size_t)(end - at));
             size_t size = (size_t)((stop != NULL ? stop : end) - at);
-            if (size != 0 && at[0] == '/') slwi_host_list_add_bytes(&d->programs, at, size);
+            if (size != 0 && at[0] == '/') slwi_tool_list_add_bytes(&d->programs, at, size);
             at += size + (stop != NULL);
         }
     }
-    return slwi_host_list_status(&d->programs, d->err);
+    return slwi_tool_list_status(&d->programs, d->err);
 }
 
 static int exists(const char *path) {
@@ -338,25 +339,25 @@ static int exists(const char *path) {
 }
 
 static void absent(discovery *d, const char *directory, const char *name) {
-    char path[SLWI_HOST_PATH_MAX];
-    if (slwi_host_join(path, directory, name) && !exists(path)) fact(d, SLWI_FACT_ABSENT, path);
+    char path[SLWI_TOOL_PATH_MAX];
+    if (slwi_tool_join(path, directory, name) && !exists(path)) fact(d, SLWI_TOOL_FACT_ABSENT, path);
 }
 
 /* `name` was found as `found`: it must stay absent from every directory that is searched before. */
 static void absent_before(discovery *d, const char *name, const char *found) {
-    char path[SLWI_HOST_PATH_MAX];
+    char path[SLWI_TOOL_PATH_MAX];
     for (size_t i = 0; i < d->programs.count; i++) {
-        if (slwi_host_join(path, d->programs.items[i], name) && strcmp(path, found) == 0) return;
+        if (slwi_tool_join(path, d->programs.items[i], name) && strcmp(path, found) == 0) return;
         absent(d, d->programs.items[i], name);
     }
     const char *rest = d->toolchain->path;
     while (*rest != '\0') {
         size_t size = strcspn(rest, ":");
-        char directory[SLWI_HOST_PATH_MAX];
+        char directory[SLWI_TOOL_PATH_MAX];
         if (size < sizeof(directory)) {
             memcpy(directory, rest, size);
             directory[size] = '\0';
-            if (slwi_host_join(path, directory, name) && strcmp(path, found) == 0) return;
+            if (slwi_tool_join(path, directory, name) && strcmp(path, found) == 0) return;
             absent(d, directory, name);
         }
         rest += size + (rest[size] == ':');
@@ -366,7 +367,7 @@ static void absent_before(discovery *d, const char *name, const char *found) {
 /* Asks gcc for a program; a bare name means that it will be looked for in PATH. */
 static slw_code ask_program(discovery *d, const char *name) {
     char option[64] = "-print-prog-name=";
-    char path[SLWI_HOST_PATH_MAX] = "";
+    char path[SLWI_TOOL_PATH_MAX] = "";
     const char *const arguments[] = {option, NULL};
     size_t start = strlen(option);
     memcpy(option + start, name, strlen(name) + 1);
@@ -376,19 +377,19 @@ static slw_code ask_program(discovery *d, const char *name) {
     slw_bytes line;
     if (!next_line(&c, &line) || !after(line, "", path)) return unknown(d, "the compiler did not name its programs");
     if (path[0] != '/') {
-        if (!slwi_host_find_in_path(d->toolchain->path, name, path)) {
+        if (!slwi_tool_find_in_path(d->toolchain->path, name, path)) {
             slwi_error_subject(d->err, name, strlen(name));
             return slwi_fail(d->err, SLW_E_TOOL_MISSING, "NO_PROGRAM", "the compiler's %s was not found", name);
         }
     }
-    fact(d, SLWI_FACT_PROGRAM, path);
+    fact(d, SLWI_TOOL_FACT_PROGRAM, path);
     absent_before(d, name, path);
     return SLW_OK;
 }
 
 static slw_code finish_gcc(discovery *d) {
     absent_before(d, "cc1", d->compiler);
-    absent_before(d, slwi_host_base_name(d->linker), d->linker);
+    absent_before(d, slwi_tool_base_name(d->linker), d->linker);
     /* collect2 looks for these before it looks for ld; a specs file beside cc1 would be read. */
     for (size_t i = 0; i < d->programs.count; i++) {
         absent(d, d->programs.items[i], "real-ld");
@@ -400,12 +401,12 @@ static slw_code finish_gcc(discovery *d) {
 }
 
 static slw_code finish_clang(discovery *d) {
-    char name[SLWI_HOST_PATH_MAX];
-    const char *triple = slwi_host_answer_triple(d->answer);
-    const char *base = slwi_host_base_name(d->toolchain->driver);
-    const char *linker = slwi_host_base_name(d->linker);
-    char own[SLWI_HOST_PATH_MAX];
-    if (slwi_host_directory(own, d->toolchain->driver)) slwi_host_list_add_once(&d->configs, own);
+    char name[SLWI_TOOL_PATH_MAX];
+    const char *triple = slwi_tool_answer_triple(d->answer);
+    const char *base = slwi_tool_base_name(d->toolchain->driver);
+    const char *linker = slwi_tool_base_name(d->linker);
+    char own[SLWI_TOOL_PATH_MAX];
+    if (slwi_tool_directory(own, d->toolchain->driver)) slwi_tool_list_add_once(&d->configs, own);
     absent_before(d, linker, d->linker);
     if (strlen(triple) + strlen(linker) + strlen(base) + 16 > sizeof(name)) return unknown(d, "names are too long");
     static const char *const patterns[] = {"T-L", "T-clang.cfg", "T-B.cfg", "T.cfg", "clang.cfg", "B.cfg"};
@@ -427,7 +428,7 @@ static slw_code finish_clang(discovery *d) {
     return SLW_OK;
 }
 
-slw_code slwi_host_discover(const slwi_host_toolchain *toolchain, slw_cancel *cancel, slwi_host_answer *answer,
+slw_code slwi_host_discover(const slwi_host_toolchain *toolchain, slw_cancel *cancel, slwi_tool_answer *answer,
                             slw_error *err) {
     discovery d;
     memset(&d, 0, sizeof(d));
@@ -436,15 +437,15 @@ slw_code slwi_host_discover(const slwi_host_toolchain *toolchain, slw_cancel *ca
     d.answer = answer;
     d.err = err;
     slwi_buffer_init(&d.output, &toolchain->allocator, PROBE_OUTPUT_MAX);
-    slwi_host_list_init(&d.programs, &toolchain->allocator);
-    slwi_host_list_init(&d.configs, &toolchain->allocator);
+    slwi_tool_list_init(&d.programs, &toolchain->allocator);
+    slwi_tool_list_init(&d.configs, &toolchain->allocator);
     slw_code rc = ask_preprocessor(&d);
     if (rc == SLW_OK) rc = ask_link(&d);
     if (rc == SLW_OK) rc = ask_directories(&d);
-    if (rc == SLW_OK) rc = answer->family == SLWI_HOST_GCC ? finish_gcc(&d) : finish_clang(&d);
-    if (rc == SLW_OK) rc = slwi_host_answer_status(answer, err);
+    if (rc == SLW_OK) rc = answer->family == SLWI_TOOL_GCC ? finish_gcc(&d) : finish_clang(&d);
+    if (rc == SLW_OK) rc = slwi_tool_answer_status(answer, err);
     slwi_buffer_free(&d.output);
-    slwi_host_list_free(&d.programs);
-    slwi_host_list_free(&d.configs);
+    slwi_tool_list_free(&d.programs);
+    slwi_tool_list_free(&d.configs);
     return rc;
 }

@@ -207,7 +207,7 @@ static int is_exported_function(const slwi_elf_symbol *symbol) {
 typedef struct code_ranges {
     struct code_range {
         uint64_t address, size;
-    } *items; /* rising, as the segments are */
+    } * items; /* rising, as the segments are */
     size_t count;
 } code_ranges;
 

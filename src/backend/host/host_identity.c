@@ -3,11 +3,12 @@
 #include <string.h>
 
 #include "fail.h"
-#include "host_depfile.h"
+#include "tool_depfile.h"
 #include "host_kernel_text.h"
 #include "host_reader.h"
 #include "host_target.h"
 #include "host_toolchain.h"
+#include "tool_run.h"
 
 #define BACKEND     "backend"
 #define COMPILER    "compiler"
@@ -32,7 +33,7 @@ static slw_code add_list(slw_identity *identity, const char *component, const ch
 }
 
 static slw_code add_facts(slw_identity *identity, const char *component, const char *name,
-                          const slwi_host_toolchain *toolchain, slwi_host_fact kind, slw_error *err) {
+                          const slwi_host_toolchain *toolchain, slwi_tool_fact kind, slw_error *err) {
     return add_list(identity, component, name, &toolchain->allocator,
                     (const char *const *)toolchain->answer.facts[kind].items, err);
 }
@@ -70,12 +71,12 @@ static slw_code add_backend(const slwi_host_toolchain *toolchain, slw_identity *
 }
 
 static slw_code add_compiler(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err) {
-    const slwi_host_answer *answer = &toolchain->answer;
-    const char *version = slwi_host_answer_version(answer);
+    const slwi_tool_answer *answer = &toolchain->answer;
+    const char *version = slwi_tool_answer_version(answer);
     slw_code rc = slw_identity_component(identity, COMPILER, err);
     if (rc == SLW_OK) rc = slw_identity_add_program(identity, COMPILER, toolchain->driver, err);
-    const slwi_host_list *programs = &answer->facts[SLWI_FACT_PROGRAM];
-    const slwi_host_list *plugins = &answer->facts[SLWI_FACT_PLUGIN];
+    const slwi_tool_list *programs = &answer->facts[SLWI_TOOL_FACT_PROGRAM];
+    const slwi_tool_list *plugins = &answer->facts[SLWI_TOOL_FACT_PLUGIN];
     for (size_t i = 0; rc == SLW_OK && i < programs->count; i++) {
         if (strcmp(programs->items[i], toolchain->driver) == 0) continue;
         rc = slw_identity_add_program(identity, COMPILER, programs->items[i], err);
@@ -91,15 +92,15 @@ static slw_code add_compiler(const slwi_host_toolchain *toolchain, slw_identity 
 
 /* 1 when the tree of another root holds this one: /usr/include/x86_64-linux-gnu is not read twice. By text, so that
    only what certainly is the same is left out; the order of the roots is in the component by itself. */
-static int is_enclosed(const slwi_host_list *roots, size_t index) {
-    char inner[SLWI_HOST_PATH_MAX];
-    char outer[SLWI_HOST_PATH_MAX];
+static int is_enclosed(const slwi_tool_list *roots, size_t index) {
+    char inner[SLWI_TOOL_PATH_MAX];
+    char outer[SLWI_TOOL_PATH_MAX];
     const char *rest;
-    if (strstr(roots->items[index], "..") != NULL || !slwi_host_normalize(inner, roots->items[index])) return 0;
+    if (strstr(roots->items[index], "..") != NULL || !slwi_tool_normalize(inner, roots->items[index])) return 0;
     for (size_t i = 0; i < roots->count; i++) {
-        if (i == index || strstr(roots->items[i], "..") != NULL || !slwi_host_normalize(outer, roots->items[i]))
+        if (i == index || strstr(roots->items[i], "..") != NULL || !slwi_tool_normalize(outer, roots->items[i]))
             continue;
-        if (slwi_host_below(inner, outer, &rest) && rest[0] != '\0' && slwi_host_tree_has(rest)) return 1;
+        if (slwi_tool_below(inner, outer, &rest) && rest[0] != '\0' && slwi_tool_tree_has(rest)) return 1;
     }
     return 0;
 }
@@ -107,7 +108,7 @@ static int is_enclosed(const slwi_host_list *roots, size_t index) {
 /* Link inputs are files; include roots are trees, also those that are not there: one may come into being. */
 static slw_code add_libraries(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err) {
     slwi_host_link_inputs inputs;
-    const slwi_host_list *includes = &toolchain->answer.facts[SLWI_FACT_INCLUDE];
+    const slwi_tool_list *includes = &toolchain->answer.facts[SLWI_TOOL_FACT_INCLUDE];
     slw_code rc = slwi_host_link_inputs_find(&toolchain->answer, &toolchain->allocator, &inputs, err);
     if (rc == SLW_OK) rc = slw_identity_component(identity, LIBRARIES, err);
     if (rc == SLW_OK && inputs.why[0] != '\0') rc = slw_identity_reject(identity, LIBRARIES, inputs.why, err);
@@ -121,9 +122,10 @@ static slw_code add_libraries(const slwi_host_toolchain *toolchain, slw_identity
         if (!is_enclosed(includes, i)) rc = slw_identity_add_tree(identity, LIBRARIES, includes->items[i], 1, err);
     }
     /* The order of a search is meaning as well. */
-    if (rc == SLW_OK) rc = add_facts(identity, LIBRARIES, "include_order", toolchain, SLWI_FACT_INCLUDE, err);
-    if (rc == SLW_OK) rc = add_facts(identity, LIBRARIES, "library_directories", toolchain, SLWI_FACT_DIRECTORY, err);
-    if (rc == SLW_OK) rc = add_facts(identity, LIBRARIES, "libraries", toolchain, SLWI_FACT_LIBRARY, err);
+    if (rc == SLW_OK) rc = add_facts(identity, LIBRARIES, "include_order", toolchain, SLWI_TOOL_FACT_INCLUDE, err);
+    if (rc == SLW_OK)
+        rc = add_facts(identity, LIBRARIES, "library_directories", toolchain, SLWI_TOOL_FACT_DIRECTORY, err);
+    if (rc == SLW_OK) rc = add_facts(identity, LIBRARIES, "libraries", toolchain, SLWI_TOOL_FACT_LIBRARY, err);
     if (rc == SLW_OK && inputs.why[0] == '\0') rc = slw_identity_prove(identity, LIBRARIES, err);
     slwi_host_link_inputs_free(&inputs);
     return rc;
@@ -135,7 +137,7 @@ static slw_code add_environment(const slwi_host_toolchain *toolchain, slw_identi
     if (rc == SLW_OK) rc = slw_identity_add_environment(identity, ENVIRONMENT, "PATH", toolchain->path, err);
     if (rc == SLW_OK) rc = slw_identity_add_environment(identity, ENVIRONMENT, "LC_ALL", "C", err);
     if (rc == SLW_OK) {
-        rc = slw_identity_add_environment(identity, ENVIRONMENT, "SOURCE_DATE_EPOCH", SLWI_HOST_SOURCE_DATE_EPOCH, err);
+        rc = slw_identity_add_environment(identity, ENVIRONMENT, "SOURCE_DATE_EPOCH", SLWI_TOOL_SOURCE_DATE_EPOCH, err);
     }
     if (rc == SLW_OK) {
         rc = slw_identity_add_environment(identity, ENVIRONMENT, "TMPDIR", "a private directory", err);

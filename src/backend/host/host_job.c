@@ -24,8 +24,8 @@ const slw_stage slwi_host_stages[SLWI_HOST_STAGE_COUNT] = {
 
 static slw_code take_roots(slwi_host_job *job, const slw_source *source, slw_error *err) {
     const slwi_os *os = slwi_os_get();
-    char directory[SLWI_HOST_PATH_MAX];
-    char path[SLWI_HOST_PATH_MAX];
+    char directory[SLWI_TOOL_PATH_MAX];
+    char path[SLWI_TOOL_PATH_MAX];
     int known = 0;
     for (size_t i = 0; i < source->include_root_count; i++) {
         const char *root = source->include_roots != NULL ? source->include_roots[i] : NULL;
@@ -35,13 +35,13 @@ static slw_code take_roots(slwi_host_job *job, const slw_source *source, slw_err
             if (rc < 0) return slwi_fail_os(err, SLW_E_STORAGE, NULL, -rc, root, "the working directory is not known");
             known = 1;
         }
-        if (!slwi_host_join(path, known ? directory : "", root)) {
+        if (!slwi_tool_join(path, known ? directory : "", root)) {
             slwi_error_path(err, root);
             return slwi_fail(err, SLW_E_LIMIT, "PATH_TOO_LONG", "the path of an include root is too long");
         }
-        slwi_host_list_add(&job->roots, path);
+        slwi_tool_list_add(&job->roots, path);
     }
-    return slwi_host_list_status(&job->roots, err);
+    return slwi_tool_list_status(&job->roots, err);
 }
 
 static slw_code check_target(const char *target, slw_error *err) {
@@ -111,10 +111,10 @@ slw_code slwi_host_job_open(void *toolchain, const slw_compile_request *request,
     if (job == NULL) return slwi_fail_memory(err, sizeof(*job));
     job->allocator = allocator;
     job->toolchain = toolchain;
-    slwi_host_list_init(&job->roots, &job->allocator);
-    slwi_host_list_init(&job->dependencies, &job->allocator);
-    slwi_host_list_init(&job->options.compile, &job->allocator);
-    slwi_host_list_init(&job->options.link, &job->allocator);
+    slwi_tool_list_init(&job->roots, &job->allocator);
+    slwi_tool_list_init(&job->dependencies, &job->allocator);
+    slwi_tool_list_init(&job->options.compile, &job->allocator);
+    slwi_tool_list_init(&job->options.link, &job->allocator);
     slwi_buffer_init(&job->override_bytes, &job->allocator, SLW_LIMIT_BINARY_BYTES);
     rc = fill(job, request, err);
     if (rc != SLW_OK) {
@@ -129,8 +129,8 @@ void slwi_host_job_close(void *opaque) {
     slwi_host_job *job = opaque;
     if (job == NULL) return;
     slw_allocator allocator = job->allocator;
-    slwi_host_list_free(&job->roots);
-    slwi_host_list_free(&job->dependencies);
+    slwi_tool_list_free(&job->roots);
+    slwi_tool_list_free(&job->dependencies);
     slwi_host_options_free(&job->options);
     slwi_buffer_free(&job->override_bytes);
     slwi_free(&allocator, job->name);

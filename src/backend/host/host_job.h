@@ -2,9 +2,11 @@
 #ifndef SLWI_HOST_JOB_H
 #define SLWI_HOST_JOB_H
 
-#include "host_depfile.h"
+#include "tool_depfile.h"
 #include "host_options.h"
 #include "host_toolchain.h"
+
+#define SLWI_HOST_SOURCE_FILE "source.c" /* what every source is called where it is compiled */
 
 enum { SLWI_HOST_STAGE_OBJECT = 0, SLWI_HOST_STAGE_SHARED_OBJECT = 1, SLWI_HOST_STAGE_COUNT = 2 };
 extern const slw_stage slwi_host_stages[SLWI_HOST_STAGE_COUNT];
@@ -15,12 +17,12 @@ typedef struct slwi_host_job {
     slw_identity *identity; /* the compiler's; borrowed */
     slw_bytes source;       /* borrowed */
     char *name;             /* of the source */
-    slwi_host_list roots;   /* declared include roots, absolute */
+    slwi_tool_list roots;   /* declared include roots, absolute */
     slwi_host_options options;
     char why[256];      /* "": cacheable */
     int override_stage; /* -1: none */
     slwi_buffer override_bytes;
-    slwi_host_list dependencies; /* of the compilation that was run */
+    slwi_tool_list dependencies; /* of the compilation that was run */
     int compiled;
 } slwi_host_job;
 

@@ -16,7 +16,7 @@
 #define INPUTS_MAX       4096u
 
 typedef struct finder {
-    const slwi_host_answer *answer;
+    const slwi_tool_answer *answer;
     slwi_host_link_inputs *inputs;
     const slw_allocator *allocator;
     slw_error *err;
@@ -43,17 +43,17 @@ static int exists(const char *path) {
 
 /* -lNAME: in each directory the shared library, then the archive; the first directory that has either. */
 static slw_code take_library(finder *f, const char *name) {
-    const slwi_host_list *directories = &f->answer->facts[SLWI_FACT_DIRECTORY];
+    const slwi_tool_list *directories = &f->answer->facts[SLWI_TOOL_FACT_DIRECTORY];
     static const char *const ends[] = {".so", ".a"};
     char file[300];
-    char path[SLWI_HOST_PATH_MAX];
+    char path[SLWI_TOOL_PATH_MAX];
     if (strlen(name) > 255 || strchr(name, '/') != NULL || name[0] == ':') {
         return give_up(f, "the library \"%.100s\" is named in a way that is not followed", name);
     }
     for (size_t i = 0; i < directories->count; i++) {
         for (size_t e = 0; e < 2; e++) {
             (void)snprintf(file, sizeof(file), "lib%s%s", name, ends[e]);
-            if (slwi_host_join(path, directories->items[i], file) && exists(path)) return take_file(f, path);
+            if (slwi_tool_join(path, directories->items[i], file) && exists(path)) return take_file(f, path);
         }
     }
     return give_up(f, "the library %s was not found", name);
@@ -65,7 +65,7 @@ typedef struct script {
     const char *at;
     const char *end;
     const char *path;
-    char word[SLWI_HOST_PATH_MAX];
+    char word[SLWI_TOOL_PATH_MAX];
 } script;
 
 static int is_one_of(char c, const char *set) {
@@ -118,20 +118,20 @@ static int is_word(const script *s, const char *word) {
 /* A name without a directory is looked for beside the script and in the -L directories; whichever the linker takes,
    every one that is there is an input. */
 static slw_code take_relative(finder *f, const script *s) {
-    const slwi_host_list *directories = &f->answer->facts[SLWI_FACT_DIRECTORY];
-    char directory[SLWI_HOST_PATH_MAX];
-    char path[SLWI_HOST_PATH_MAX];
+    const slwi_tool_list *directories = &f->answer->facts[SLWI_TOOL_FACT_DIRECTORY];
+    char directory[SLWI_TOOL_PATH_MAX];
+    char path[SLWI_TOOL_PATH_MAX];
     int found = 0;
     if (s->word[0] == '=' || s->word[0] == '$' || s->word[0] == '-') {
         return give_up(f, "the linker script %.120s names \"%.60s\", which is not followed", s->path, s->word);
     }
     slw_code rc = SLW_OK;
-    if (slwi_host_directory(directory, s->path) && slwi_host_join(path, directory, s->word) && exists(path)) {
+    if (slwi_tool_directory(directory, s->path) && slwi_tool_join(path, directory, s->word) && exists(path)) {
         found = 1;
         rc = take_file(f, path);
     }
     for (size_t i = 0; rc == SLW_OK && i < directories->count; i++) {
-        if (!slwi_host_join(path, directories->items[i], s->word) || !exists(path)) continue;
+        if (!slwi_tool_join(path, directories->items[i], s->word) || !exists(path)) continue;
         found = 1;
         rc = take_file(f, path);
     }
@@ -140,16 +140,16 @@ static slw_code take_relative(finder *f, const script *s) {
 }
 
 static slw_code take_named(finder *f, const script *s) {
-    const slwi_host_list *sysroot = &f->answer->facts[SLWI_FACT_SYSROOT];
-    char path[SLWI_HOST_PATH_MAX];
+    const slwi_tool_list *sysroot = &f->answer->facts[SLWI_TOOL_FACT_SYSROOT];
+    char path[SLWI_TOOL_PATH_MAX];
     const char *rest;
     if (strncmp(s->word, "-l", 2) == 0) return take_library(f, s->word + 2);
     if (s->word[0] != '/') return take_relative(f, s);
     const char *named = s->word;
     /* A script inside the sysroot means paths inside it. */
-    if (sysroot->count != 0 && slwi_host_below(s->path, sysroot->items[0], &rest) &&
+    if (sysroot->count != 0 && slwi_tool_below(s->path, sysroot->items[0], &rest) &&
         strcmp(sysroot->items[0], "/") != 0) {
-        if (!slwi_host_join(path, sysroot->items[0], s->word + 1))
+        if (!slwi_tool_join(path, sysroot->items[0], s->word + 1))
             return give_up(f, "a path in %.200s is too long", s->path);
         named = path;
     }
@@ -239,7 +239,7 @@ static slw_code read_start(const char *path, slwi_buffer *out, int *is_script, i
 }
 
 static slw_code take_file(finder *f, const char *path) {
-    if (slwi_host_list_has(&f->inputs->files, path) || slwi_host_list_has(&f->inputs->shared, path)) return SLW_OK;
+    if (slwi_tool_list_has(&f->inputs->files, path) || slwi_tool_list_has(&f->inputs->shared, path)) return SLW_OK;
     if (f->depth >= SCRIPT_DEPTH_MAX || f->inputs->files.count + f->inputs->shared.count >= INPUTS_MAX) {
         return give_up(f, "linker scripts nest too deeply at %.200s", path);
     }
@@ -253,8 +253,8 @@ static slw_code take_file(finder *f, const char *path) {
         return rc == SLW_E_NO_MEMORY ? slwi_fail_memory(f->err, SCRIPT_BYTES_MAX)
                                      : give_up(f, "the linker's input %.200s cannot be read", path);
     }
-    slwi_host_list_add(is_shared ? &f->inputs->shared : &f->inputs->files, path);
-    rc = slwi_host_list_status(is_shared ? &f->inputs->shared : &f->inputs->files, f->err);
+    slwi_tool_list_add(is_shared ? &f->inputs->shared : &f->inputs->files, path);
+    rc = slwi_tool_list_status(is_shared ? &f->inputs->shared : &f->inputs->files, f->err);
     if (rc == SLW_OK && is_script) {
         f->depth++;
         rc = take_script(f, path, (slw_bytes){text.data != NULL ? text.data : "", text.size});
@@ -264,24 +264,24 @@ static slw_code take_file(finder *f, const char *path) {
     return rc;
 }
 
-slw_code slwi_host_link_inputs_find(const slwi_host_answer *answer, const slw_allocator *allocator,
+slw_code slwi_host_link_inputs_find(const slwi_tool_answer *answer, const slw_allocator *allocator,
                                     slwi_host_link_inputs *out, slw_error *err) {
     finder f = {answer, out, allocator, err, 0};
     memset(out, 0, sizeof(*out));
-    slwi_host_list_init(&out->files, allocator);
-    slwi_host_list_init(&out->shared, allocator);
+    slwi_tool_list_init(&out->files, allocator);
+    slwi_tool_list_init(&out->shared, allocator);
     slw_code rc = SLW_OK;
-    const slwi_host_list *files = &answer->facts[SLWI_FACT_FILE];
-    const slwi_host_list *libraries = &answer->facts[SLWI_FACT_LIBRARY];
+    const slwi_tool_list *files = &answer->facts[SLWI_TOOL_FACT_FILE];
+    const slwi_tool_list *libraries = &answer->facts[SLWI_TOOL_FACT_LIBRARY];
     for (size_t i = 0; rc == SLW_OK && i < files->count; i++) {
-        slwi_host_list_add_once(&out->files, files->items[i]);
-        rc = slwi_host_list_status(&out->files, err);
+        slwi_tool_list_add_once(&out->files, files->items[i]);
+        rc = slwi_tool_list_status(&out->files, err);
     }
     for (size_t i = 0; rc == SLW_OK && i < libraries->count; i++) rc = take_library(&f, libraries->items[i]);
     return rc;
 }
 
 void slwi_host_link_inputs_free(slwi_host_link_inputs *inputs) {
-    slwi_host_list_free(&inputs->files);
-    slwi_host_list_free(&inputs->shared);
+    slwi_tool_list_free(&inputs->files);
+    slwi_tool_list_free(&inputs->shared);
 }

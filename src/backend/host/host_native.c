@@ -48,7 +48,7 @@ static int processor_text(const slw_allocator *allocator, slwi_buffer *out) {
 }
 
 /* 1 and the memo's key when this question may be remembered. */
-static int question_key(const slwi_host_toolchain *toolchain, const slwi_host_list *question, slw_digest *out) {
+static int question_key(const slwi_host_toolchain *toolchain, const slwi_tool_list *question, slw_digest *out) {
     slwi_buffer text;
     char proof[SLW_DIGEST_TEXT_SIZE];
     if (toolchain->memo == NULL || !toolchain->driver_proved) return 0;
@@ -66,56 +66,56 @@ static int question_key(const slwi_host_toolchain *toolchain, const slwi_host_li
 }
 
 /* The command line of cc1: for gcc its machine options are the driver's too, for clang they have other names. */
-static void read_gcc(const slwi_host_list *words, slwi_host_list *out) {
+static void read_gcc(const slwi_tool_list *words, slwi_tool_list *out) {
     for (size_t i = 1; i < words->count; i++) {
         if (is_machine(words->items[i]) || strncmp(words->items[i], "--param=", 8) == 0) {
-            slwi_host_list_add(out, words->items[i]);
+            slwi_tool_list_add(out, words->items[i]);
         } else if (strcmp(words->items[i], "--param") == 0 && i + 1 < words->count) {
-            slwi_host_list_add_format(out, "--param=%s", words->items[++i]);
+            slwi_tool_list_add_format(out, "--param=%s", words->items[++i]);
         }
     }
 }
 
-static void read_clang(const slwi_host_list *words, slwi_host_list *out) {
+static void read_clang(const slwi_tool_list *words, slwi_tool_list *out) {
     for (size_t i = 1; i + 1 < words->count; i++) {
         const char *word = words->items[i];
         const char *value = words->items[i + 1];
         if (strcmp(word, "-target-cpu") == 0) {
 #if defined(__aarch64__)
-            slwi_host_list_add_format(out, "-mcpu=%s", value);
+            slwi_tool_list_add_format(out, "-mcpu=%s", value);
 #else
-            slwi_host_list_add_format(out, "-march=%s", value);
+            slwi_tool_list_add_format(out, "-march=%s", value);
 #endif
         } else if (strcmp(word, "-tune-cpu") == 0) {
-            slwi_host_list_add_format(out, "-mtune=%s", value);
+            slwi_tool_list_add_format(out, "-mtune=%s", value);
         } else if (strcmp(word, "-target-feature") == 0) {
-            slwi_host_list_add(out, "-Xclang");
-            slwi_host_list_add(out, "-target-feature");
-            slwi_host_list_add(out, "-Xclang");
-            slwi_host_list_add(out, value);
+            slwi_tool_list_add(out, "-Xclang");
+            slwi_tool_list_add(out, "-target-feature");
+            slwi_tool_list_add(out, "-Xclang");
+            slwi_tool_list_add(out, value);
         }
     }
 }
 
-static slw_code read_answer(const slwi_host_toolchain *toolchain, slw_bytes output, slwi_host_list *out,
+static slw_code read_answer(const slwi_host_toolchain *toolchain, slw_bytes output, slwi_tool_list *out,
                             slw_error *err) {
     const char *at = output.data;
     const char *end = at + output.size;
-    slwi_host_list words;
+    slwi_tool_list words;
     while (at < end && out->count == 0) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         if (stop == NULL) stop = end;
         if (*at == ' ') {
-            slwi_host_list_init(&words, &toolchain->allocator);
+            slwi_tool_list_init(&words, &toolchain->allocator);
             slwi_host_split_line((slw_bytes){at, (size_t)(stop - at)}, &words);
-            if (words.count > 2 && toolchain->answer.family == SLWI_HOST_GCC) read_gcc(&words, out);
-            if (words.count > 2 && toolchain->answer.family == SLWI_HOST_CLANG) read_clang(&words, out);
+            if (words.count > 2 && toolchain->answer.family == SLWI_TOOL_GCC) read_gcc(&words, out);
+            if (words.count > 2 && toolchain->answer.family == SLWI_TOOL_CLANG) read_clang(&words, out);
             if (words.failed) out->failed = 1;
-            slwi_host_list_free(&words);
+            slwi_tool_list_free(&words);
         }
         at = stop < end ? stop + 1 : end;
     }
-    slw_code rc = slwi_host_list_status(out, err);
+    slw_code rc = slwi_tool_list_status(out, err);
     if (rc == SLW_OK && out->count == 0) {
         slwi_error_path(err, toolchain->driver);
         rc = slwi_fail(err, SLW_E_UNSUPPORTED, "NATIVE", "the compiler did not say what \"native\" is here");
@@ -123,22 +123,22 @@ static slw_code read_answer(const slwi_host_toolchain *toolchain, slw_bytes outp
     return rc;
 }
 
-static slw_code ask(const slwi_host_toolchain *toolchain, const slwi_host_list *question, slw_cancel *cancel,
-                    slwi_host_list *out, slw_error *err) {
-    slwi_host_list arguments;
+static slw_code ask(const slwi_host_toolchain *toolchain, const slwi_tool_list *question, slw_cancel *cancel,
+                    slwi_tool_list *out, slw_error *err) {
+    slwi_tool_list arguments;
     slwi_buffer output;
     int status = 0;
-    slwi_host_list_init(&arguments, &toolchain->allocator);
+    slwi_tool_list_init(&arguments, &toolchain->allocator);
     slwi_buffer_init(&output, &toolchain->allocator, PROBE_OUTPUT_MAX);
-    slwi_host_list_add(&arguments, "-###");
-    slwi_host_list_add(&arguments, "-E");
-    slwi_host_list_add(&arguments, "-x");
-    slwi_host_list_add(&arguments, "c");
-    slwi_host_list_add_all(&arguments, question);
-    slwi_host_list_add(&arguments, "/dev/null");
+    slwi_tool_list_add(&arguments, "-###");
+    slwi_tool_list_add(&arguments, "-E");
+    slwi_tool_list_add(&arguments, "-x");
+    slwi_tool_list_add(&arguments, "c");
+    slwi_tool_list_add_all(&arguments, question);
+    slwi_tool_list_add(&arguments, "/dev/null");
     slwi_host_run run = {&arguments, "/",    "/tmp", slwi_deadline_ns(PROBE_TIMEOUT_NS, PROBE_TIMEOUT_NS),
                          cancel,     &output};
-    slw_code rc = slwi_host_list_status(&arguments, err);
+    slw_code rc = slwi_tool_list_status(&arguments, err);
     if (rc == SLW_OK) rc = slwi_host_run_driver(toolchain, &run, &status, err);
     if (rc == SLW_OK && output.failed == SLW_E_NO_MEMORY) rc = slwi_fail_memory(err, PROBE_OUTPUT_MAX);
     if (rc == SLW_OK && status != 0) {
@@ -147,13 +147,13 @@ static slw_code ask(const slwi_host_toolchain *toolchain, const slwi_host_list *
     }
     if (rc == SLW_OK)
         rc = read_answer(toolchain, (slw_bytes){output.data != NULL ? output.data : "", output.size}, out, err);
-    slwi_host_list_free(&arguments);
+    slwi_tool_list_free(&arguments);
     slwi_buffer_free(&output);
     return rc;
 }
 
 /* One option a line; options that made it through the allow-list hold no line break. */
-static int recall(const slwi_host_toolchain *toolchain, const slw_digest *key, slwi_host_list *out) {
+static int recall(const slwi_host_toolchain *toolchain, const slw_digest *key, slwi_tool_list *out) {
     slw_text text = SLW_TEXT_INIT;
     if (slwi_memo_get_answer(toolchain->memo, key, &text, NULL) != SLW_OK) return 0;
     const char *at = text.data;
@@ -161,14 +161,14 @@ static int recall(const slwi_host_toolchain *toolchain, const slw_digest *key, s
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         if (stop == NULL) break;
-        slwi_host_list_add_bytes(out, at, (size_t)(stop - at));
+        slwi_tool_list_add_bytes(out, at, (size_t)(stop - at));
         at = stop + 1;
     }
     slw_text_release(&text);
     return out->count != 0;
 }
 
-static void remember(const slwi_host_toolchain *toolchain, const slw_digest *key, const slwi_host_list *expanded) {
+static void remember(const slwi_host_toolchain *toolchain, const slw_digest *key, const slwi_tool_list *expanded) {
     slwi_buffer text;
     slwi_buffer_init(&text, &toolchain->allocator, SIZE_MAX);
     for (size_t i = 0; i < expanded->count; i++) {
@@ -180,39 +180,39 @@ static void remember(const slwi_host_toolchain *toolchain, const slw_digest *key
 }
 
 /* The options again, with the expansion where the first machine option stood. */
-static slw_code replace(slwi_host_options *options, const slwi_host_list *expanded, slw_error *err) {
-    slwi_host_list all;
+static slw_code replace(slwi_host_options *options, const slwi_tool_list *expanded, slw_error *err) {
+    slwi_tool_list all;
     int done = 0;
-    slwi_host_list_init(&all, options->compile.allocator);
+    slwi_tool_list_init(&all, options->compile.allocator);
     for (size_t i = 0; i < options->compile.count; i++) {
         if (!is_machine(options->compile.items[i])) {
-            slwi_host_list_add(&all, options->compile.items[i]);
+            slwi_tool_list_add(&all, options->compile.items[i]);
         } else if (!done) {
-            slwi_host_list_add_all(&all, expanded);
+            slwi_tool_list_add_all(&all, expanded);
             done = 1;
         }
     }
-    slw_code rc = slwi_host_list_status(&all, err);
+    slw_code rc = slwi_tool_list_status(&all, err);
     if (rc != SLW_OK) {
-        slwi_host_list_free(&all);
+        slwi_tool_list_free(&all);
         return rc;
     }
-    slwi_host_list_free(&options->compile);
+    slwi_tool_list_free(&options->compile);
     options->compile = all;
     return SLW_OK;
 }
 
 slw_code slwi_host_expand_native(const slwi_host_toolchain *toolchain, slwi_host_options *options, slw_cancel *cancel,
                                  slw_error *err) {
-    slwi_host_list question;
-    slwi_host_list expanded;
+    slwi_tool_list question;
+    slwi_tool_list expanded;
     slw_digest key;
-    slwi_host_list_init(&question, &toolchain->allocator);
-    slwi_host_list_init(&expanded, &toolchain->allocator);
+    slwi_tool_list_init(&question, &toolchain->allocator);
+    slwi_tool_list_init(&expanded, &toolchain->allocator);
     for (size_t i = 0; i < options->compile.count; i++) {
-        if (is_machine(options->compile.items[i])) slwi_host_list_add(&question, options->compile.items[i]);
+        if (is_machine(options->compile.items[i])) slwi_tool_list_add(&question, options->compile.items[i]);
     }
-    slw_code rc = slwi_host_list_status(&question, err);
+    slw_code rc = slwi_tool_list_status(&question, err);
     if (rc == SLW_OK) {
         int may_remember = question_key(toolchain, &question, &key);
         if (!may_remember || !recall(toolchain, &key, &expanded)) {
@@ -221,7 +221,7 @@ slw_code slwi_host_expand_native(const slwi_host_toolchain *toolchain, slwi_host
         }
     }
     if (rc == SLW_OK) rc = replace(options, &expanded, err);
-    slwi_host_list_free(&question);
-    slwi_host_list_free(&expanded);
+    slwi_tool_list_free(&question);
+    slwi_tool_list_free(&expanded);
     return rc;
 }

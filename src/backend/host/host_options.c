@@ -307,12 +307,12 @@ static slw_code take(slwi_host_options *out, const char *option, const char *val
     int allowed = row != NULL && row->verdict == ALLOWED && plain;
     if (!allowed) {
         keep_private(out, option);
-        slwi_host_list_add(&out->link, option);
-        if (value != NULL) slwi_host_list_add(&out->link, value);
+        slwi_tool_list_add(&out->link, option);
+        if (value != NULL) slwi_tool_list_add(&out->link, value);
     }
     if (row == NULL || row->verdict != PRIVATE_LINK) {
-        slwi_host_list_add(&out->compile, option);
-        if (value != NULL) slwi_host_list_add(&out->compile, value);
+        slwi_tool_list_add(&out->compile, option);
+        if (value != NULL) slwi_tool_list_add(&out->compile, value);
     }
     if (allowed && asks_for_native(option)) out->native = 1;
     return SLW_OK;
@@ -332,15 +332,15 @@ static slw_code parse(const char *const *flags, size_t count, slwi_host_options 
         slw_code rc = take(out, option, value, row, err);
         if (rc != SLW_OK) return rc;
     }
-    slw_code rc = slwi_host_list_status(&out->compile, err);
-    return rc == SLW_OK ? slwi_host_list_status(&out->link, err) : rc;
+    slw_code rc = slwi_tool_list_status(&out->compile, err);
+    return rc == SLW_OK ? slwi_tool_list_status(&out->link, err) : rc;
 }
 
 slw_code slwi_host_options_parse(const char *const *flags, size_t count, const slw_allocator *allocator,
                                  slwi_host_options *out, slw_error *err) {
     memset(out, 0, sizeof(*out));
-    slwi_host_list_init(&out->compile, allocator);
-    slwi_host_list_init(&out->link, allocator);
+    slwi_tool_list_init(&out->compile, allocator);
+    slwi_tool_list_init(&out->link, allocator);
     if (count > SLWI_HOST_OPTIONS_MAX) {
         slwi_error_amount(err, "options", count, SLWI_HOST_OPTIONS_MAX, "options");
         return slwi_fail(err, SLW_E_LIMIT, "TOO_MANY_OPTIONS", "there are too many compiler options");
@@ -352,8 +352,8 @@ slw_code slwi_host_options_parse(const char *const *flags, size_t count, const s
 }
 
 void slwi_host_options_free(slwi_host_options *options) {
-    slwi_host_list_free(&options->compile);
-    slwi_host_list_free(&options->link);
+    slwi_tool_list_free(&options->compile);
+    slwi_tool_list_free(&options->link);
 }
 
 /* ---- the source ---- */

@@ -3,13 +3,13 @@
 #ifndef SLWI_HOST_OPTIONS_H
 #define SLWI_HOST_OPTIONS_H
 
-#include "host_list.h"
+#include "tool_list.h"
 
 #define SLWI_HOST_OPTIONS_MAX 4096u
 
 typedef struct slwi_host_options {
-    slwi_host_list compile; /* for the compilation, in order, with "native" expanded */
-    slwi_host_list link;    /* for the link: what is not on the list, for it may be the linker's */
+    slwi_tool_list compile; /* for the compilation, in order, with "native" expanded */
+    slwi_tool_list link;    /* for the link: what is not on the list, for it may be the linker's */
     int native;             /* 1: a machine option asks for this very processor */
     char why[256];          /* why the request is private ("OPTION -fplugin=x"); "": it is not */
 } slwi_host_options;

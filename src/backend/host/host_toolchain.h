@@ -4,14 +4,14 @@
 
 #include <slipway/sys/backend_impl.h>
 
-#include "host_answer.h"
+#include "tool_answer.h"
 
 typedef struct slwi_host_toolchain {
     slw_allocator allocator;
     char *found;  /* as the search met it: /usr/bin/cc */
     char *driver; /* with every link followed; this is what is started */
     char *path;   /* PATH of every child */
-    slwi_host_answer answer;
+    slwi_tool_answer answer;
     slw_memo *memo;          /* borrowed; NULL: none */
     slw_digest driver_proof; /* of the driver's path and bytes */
     int driver_proved;
@@ -22,15 +22,12 @@ void slwi_host_toolchain_close(slwi_host_toolchain **toolchain);
 
 /* ---- the parts ---- */
 
-/* Looks for the compiler; starts nothing, remembers nothing. `found` and `resolved` have SLWI_HOST_PATH_MAX bytes.
-   TOOL_MISSING lists the places in `tried`. */
+/* See slwi_tool_find. */
 slw_code slwi_host_find_compiler(const char *compiler, const char *search_path, char *found, char *resolved,
                                  slw_error *err);
-/* The first regular, executable file `name` in a PATH-like list; relative and empty entries are passed over. */
-int slwi_host_find_in_path(const char *path, const char *name, char *out);
 
 /* Starts the driver and fills the answer. UNSUPPORTED when it is no gcc or clang, or compiles for another machine. */
-slw_code slwi_host_discover(const slwi_host_toolchain *toolchain, slw_cancel *cancel, slwi_host_answer *answer,
+slw_code slwi_host_discover(const slwi_host_toolchain *toolchain, slw_cancel *cancel, slwi_tool_answer *answer,
                             slw_error *err);
 
 /* Declares, fills, proves and seals the four components. */
@@ -39,20 +36,17 @@ slw_code slwi_host_declare_identity(const slwi_host_toolchain *toolchain, slw_id
 /* What the linker will open for the libraries of the link: found as the linker finds them, linker scripts followed.
    What cannot be followed is said in why[256] (OK is returned: the identity is then not proved). */
 typedef struct slwi_host_link_inputs {
-    slwi_host_list files;  /* archives, scripts, objects */
-    slwi_host_list shared; /* shared libraries */
+    slwi_tool_list files;  /* archives, scripts, objects */
+    slwi_tool_list shared; /* shared libraries */
     char why[256];         /* "": all was found and understood */
 } slwi_host_link_inputs;
-slw_code slwi_host_link_inputs_find(const slwi_host_answer *answer, const slw_allocator *allocator,
+slw_code slwi_host_link_inputs_find(const slwi_tool_answer *answer, const slw_allocator *allocator,
                                     slwi_host_link_inputs *out, slw_error *err);
 void slwi_host_link_inputs_free(slwi_host_link_inputs *inputs);
 
-/* The environment of every child, as NAME=VALUE; `temporary` is its TMPDIR. */
-void slwi_host_environment(const slwi_host_toolchain *toolchain, const char *temporary, slwi_host_list *out);
-
 /* Runs the driver with the arguments (without argv[0]) in the made environment; see slwi_process_run. */
 typedef struct slwi_host_run {
-    const slwi_host_list *arguments;
+    const slwi_tool_list *arguments;
     const char *directory;
     const char *temporary;
     uint64_t deadline_ns;
@@ -68,10 +62,7 @@ extern const char *const slwi_host_link_arguments[];
 extern const char *const slwi_host_compile_before[];
 extern const char *const slwi_host_compile_after[];
 
-/* A value that time macros are given instead of the time. */
-#define SLWI_HOST_SOURCE_DATE_EPOCH "0"
-
 /* Splits a line of `driver -###` as the driver quoted it. */
-void slwi_host_split_line(slw_bytes line, slwi_host_list *out);
+void slwi_host_split_line(slw_bytes line, slwi_tool_list *out);
 
 #endif

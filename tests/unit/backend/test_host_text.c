@@ -5,11 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host_depfile.h"
+#include "tool_depfile.h"
 #include "host_options.h"
 #include "host_target.h"
 #include "host_toolchain.h"
-#include "host_words.h"
+#include "tool_words.h"
 #include "slt.h"
 
 static slw_allocator allocator = SLW_ALLOCATOR_INIT;
@@ -155,9 +155,9 @@ END_TEST
 /* ---- dependency lists ---- */
 
 static void dependencies(const char *text, int good, const char *joined) {
-    slwi_host_list list;
-    slwi_host_list_init(&list, &allocator);
-    int got = slwi_host_depfile_parse((slw_bytes){text, strlen(text)}, &list);
+    slwi_tool_list list;
+    slwi_tool_list_init(&list, &allocator);
+    int got = slwi_tool_depfile_parse((slw_bytes){text, strlen(text)}, &list);
     ck_assert_msg(got == good, "%s", text);
     if (good) {
         char all[1024] = "";
@@ -168,7 +168,7 @@ static void dependencies(const char *text, int good, const char *joined) {
         }
         ck_assert_str_eq(all, joined);
     }
-    slwi_host_list_free(&list);
+    slwi_tool_list_free(&list);
 }
 
 START_TEST(dependency_lists) {
@@ -185,24 +185,24 @@ START_TEST(dependency_lists) {
     dependencies("", 0, NULL);
     dependencies("no target at all\n", 0, NULL);
     dependencies("kernel:\n", 0, NULL);
-    slwi_host_list list;
-    slwi_host_list_init(&list, &allocator);
-    ck_assert(!slwi_host_depfile_parse((slw_bytes){"k: a\0b\n", 7}, &list));
+    slwi_tool_list list;
+    slwi_tool_list_init(&list, &allocator);
+    ck_assert(!slwi_tool_depfile_parse((slw_bytes){"k: a\0b\n", 7}, &list));
     char *longest = malloc(10000);
     memset(longest, 'a', 10000);
     memcpy(longest, "k: ", 3);
-    ck_assert(!slwi_host_depfile_parse((slw_bytes){longest, 10000}, &list));
+    ck_assert(!slwi_tool_depfile_parse((slw_bytes){longest, 10000}, &list));
     free(longest);
-    slwi_host_list_free(&list);
+    slwi_tool_list_free(&list);
     /* no text of these characters is a crash or an endless loop */
     static const char letters[] = "a:\\ \n$#\r\t";
     for (unsigned long n = 0; n < 59049; n++) {
         char text[6];
         unsigned long rest = n;
         for (int i = 0; i < 5; i++, rest /= 9) text[i] = letters[rest % 9];
-        slwi_host_list_init(&list, &allocator);
-        (void)slwi_host_depfile_parse((slw_bytes){text, 5}, &list);
-        slwi_host_list_free(&list);
+        slwi_tool_list_init(&list, &allocator);
+        (void)slwi_tool_depfile_parse((slw_bytes){text, 5}, &list);
+        slwi_tool_list_free(&list);
     }
 }
 END_TEST
@@ -214,12 +214,12 @@ START_TEST(inside_and_outside) {
     slt_shell("mkdir -p %s/sub %s/.git && touch %s/sub/a.h %s/.git/a.h %s/x.pyc %s/b.h && ln -s %s/b.h %s/link.h && ln "
               "-s %s %s/other",
               root, root, root, root, root, elsewhere, elsewhere, root, root, elsewhere);
-    slwi_host_list roots;
-    slwi_host_list own;
-    slwi_host_list_init(&roots, &allocator);
-    slwi_host_list_init(&own, &allocator);
-    slwi_host_list_add_format(&roots, "%s/", root);
-    slwi_host_list_add(&own, "source.c");
+    slwi_tool_list roots;
+    slwi_tool_list own;
+    slwi_tool_list_init(&roots, &allocator);
+    slwi_tool_list_init(&own, &allocator);
+    slwi_tool_list_add_format(&roots, "%s/", root);
+    slwi_tool_list_add(&own, "source.c");
     const struct {
         const char *path;
         int inside;
@@ -240,11 +240,11 @@ START_TEST(inside_and_outside) {
         {"/etc/passwd", 0},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        ck_assert_msg(slwi_host_dependency_inside(cases[i].path, work, &roots, &own) == cases[i].inside, "%s",
+        ck_assert_msg(slwi_tool_dependency_inside(cases[i].path, work, &roots, &own) == cases[i].inside, "%s",
                       cases[i].path);
     }
-    slwi_host_list_free(&roots);
-    slwi_host_list_free(&own);
+    slwi_tool_list_free(&roots);
+    slwi_tool_list_free(&own);
 }
 END_TEST
 
@@ -268,7 +268,7 @@ START_TEST(names_are_put_back) {
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         slwi_buffer out;
         slwi_buffer_init(&out, &allocator, SIZE_MAX);
-        slwi_host_words_rename((slw_bytes){cases[i].from, strlen(cases[i].from)}, "k.c", &out);
+        slwi_tool_words_rename((slw_bytes){cases[i].from, strlen(cases[i].from)}, "source.c", "k.c", &out);
         ck_assert_str_eq(out.data != NULL ? out.data : "", cases[i].to);
         slwi_buffer_free(&out);
     }
@@ -290,16 +290,16 @@ START_TEST(the_first_error_is_found) {
         {"99999999999999999999:1: error: e", "99999999999999999999", 1, 0},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        slwi_host_place place;
-        ck_assert(slwi_host_words_place((slw_bytes){cases[i].words, strlen(cases[i].words)}, &place));
+        slwi_tool_place place;
+        ck_assert(slwi_tool_words_place((slw_bytes){cases[i].words, strlen(cases[i].words)}, &place));
         ck_assert_uint_eq(place.file.size, strlen(cases[i].file));
         ck_assert_mem_eq(place.file.data, cases[i].file, place.file.size);
         ck_assert_uint_eq(place.line, cases[i].line);
         ck_assert_uint_eq(place.column, cases[i].column);
     }
-    slwi_host_place place;
-    ck_assert(!slwi_host_words_place((slw_bytes){"", 0}, &place));
-    ck_assert(slwi_host_words_place((slw_bytes){"odd\n", 4}, &place));
+    slwi_tool_place place;
+    ck_assert(!slwi_tool_words_place((slw_bytes){"", 0}, &place));
+    ck_assert(slwi_tool_words_place((slw_bytes){"odd\n", 4}, &place));
     ck_assert_uint_eq(place.message.size, 3);
 }
 END_TEST
@@ -307,36 +307,36 @@ END_TEST
 /* ---- paths and lines ---- */
 
 START_TEST(paths) {
-    char out[SLWI_HOST_PATH_MAX];
+    char out[SLWI_TOOL_PATH_MAX];
     const char *rest;
-    ck_assert(slwi_host_join(out, "/a/", "b") && strcmp(out, "/a/b") == 0);
-    ck_assert(slwi_host_join(out, "/", "b") && strcmp(out, "/b") == 0);
-    ck_assert(slwi_host_join(out, "/a", "/b") && strcmp(out, "/b") == 0);
-    ck_assert(slwi_host_directory(out, "/usr/bin/cc") && strcmp(out, "/usr/bin") == 0);
-    ck_assert(slwi_host_directory(out, "/cc") && strcmp(out, "/") == 0);
-    ck_assert(slwi_host_directory(out, "cc") && strcmp(out, ".") == 0);
-    ck_assert(slwi_host_normalize(out, "/a/./b//../c/") && strcmp(out, "/a/c") == 0);
-    ck_assert(slwi_host_normalize(out, "/../a") && strcmp(out, "/a") == 0);
-    ck_assert(slwi_host_normalize(out, "a/..") && strcmp(out, ".") == 0);
-    ck_assert(!slwi_host_normalize(out, "../a"));
-    ck_assert(!slwi_host_normalize(out, "a/../../b"));
-    ck_assert(slwi_host_below("/a/b", "/a", &rest) && strcmp(rest, "b") == 0);
-    ck_assert(slwi_host_below("/a", "/a", &rest) && rest[0] == '\0');
-    ck_assert(!slwi_host_below("/ab", "/a", &rest));
-    ck_assert(slwi_host_below("/a", "/", &rest) && strcmp(rest, "a") == 0);
+    ck_assert(slwi_tool_join(out, "/a/", "b") && strcmp(out, "/a/b") == 0);
+    ck_assert(slwi_tool_join(out, "/", "b") && strcmp(out, "/b") == 0);
+    ck_assert(slwi_tool_join(out, "/a", "/b") && strcmp(out, "/b") == 0);
+    ck_assert(slwi_tool_directory(out, "/usr/bin/cc") && strcmp(out, "/usr/bin") == 0);
+    ck_assert(slwi_tool_directory(out, "/cc") && strcmp(out, "/") == 0);
+    ck_assert(slwi_tool_directory(out, "cc") && strcmp(out, ".") == 0);
+    ck_assert(slwi_tool_normalize(out, "/a/./b//../c/") && strcmp(out, "/a/c") == 0);
+    ck_assert(slwi_tool_normalize(out, "/../a") && strcmp(out, "/a") == 0);
+    ck_assert(slwi_tool_normalize(out, "a/..") && strcmp(out, ".") == 0);
+    ck_assert(!slwi_tool_normalize(out, "../a"));
+    ck_assert(!slwi_tool_normalize(out, "a/../../b"));
+    ck_assert(slwi_tool_below("/a/b", "/a", &rest) && strcmp(rest, "b") == 0);
+    ck_assert(slwi_tool_below("/a", "/a", &rest) && rest[0] == '\0');
+    ck_assert(!slwi_tool_below("/ab", "/a", &rest));
+    ck_assert(slwi_tool_below("/a", "/", &rest) && strcmp(rest, "a") == 0);
     char *longest = malloc(5000);
     memset(longest, 'a', 4999);
     longest[4999] = '\0';
-    ck_assert(!slwi_host_join(out, "/", longest));
-    ck_assert(!slwi_host_normalize(out, longest));
+    ck_assert(!slwi_tool_join(out, "/", longest));
+    ck_assert(!slwi_tool_normalize(out, longest));
     free(longest);
 }
 END_TEST
 
 START_TEST(quoted_lines) {
-    slwi_host_list words;
+    slwi_tool_list words;
     static const char line[] = " /x/cc1 \"-march=a b\" --param \"p=1\" -D\"a\\\"b\\\\\" last";
-    slwi_host_list_init(&words, &allocator);
+    slwi_tool_list_init(&words, &allocator);
     slwi_host_split_line((slw_bytes){line, sizeof(line) - 1}, &words);
     ck_assert_uint_eq(words.count, 6);
     ck_assert_str_eq(words.items[0], "/x/cc1");
@@ -344,7 +344,7 @@ START_TEST(quoted_lines) {
     ck_assert_str_eq(words.items[3], "p=1");
     ck_assert_str_eq(words.items[4], "-Da\"b\\");
     ck_assert_str_eq(words.items[5], "last");
-    slwi_host_list_free(&words);
+    slwi_tool_list_free(&words);
 }
 END_TEST
 

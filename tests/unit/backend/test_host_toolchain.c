@@ -20,22 +20,22 @@ static void component(const fixture_toolchain *t, const char *wanted, char out[S
     ck_abort_msg("no component %s", wanted);
 }
 
-static const slwi_host_list *facts(const fixture_toolchain *t, slwi_host_fact kind) {
+static const slwi_tool_list *facts(const fixture_toolchain *t, slwi_tool_fact kind) {
     const slwi_host_toolchain *toolchain = t->toolchain;
     return &toolchain->answer.facts[kind];
 }
 
-static int names(const slwi_host_list *list, const char *base) {
+static int names(const slwi_tool_list *list, const char *base) {
     for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(slwi_host_base_name(list->items[i]), base) == 0) return 1;
+        if (strcmp(slwi_tool_base_name(list->items[i]), base) == 0) return 1;
     }
     return 0;
 }
 
 START_TEST(search_order_and_refusals) {
     slw_error err = SLW_ERROR_INIT;
-    char found[SLWI_HOST_PATH_MAX];
-    char resolved[SLWI_HOST_PATH_MAX];
+    char found[SLWI_TOOL_PATH_MAX];
+    char resolved[SLWI_TOOL_PATH_MAX];
     const char *directory = slt_scratch();
     slt_write_file(slt_path(directory, "gcc", NULL), "x", 1, 0755);
     slt_write_file(slt_path(directory, "cc", NULL), "x", 1, 0644); /* not executable: passed over */
@@ -44,12 +44,12 @@ START_TEST(search_order_and_refusals) {
     ck_assert_str_eq(found, slt_path(directory, "gcc", NULL));
     slt_ok(slwi_host_find_compiler("clang", directory, found, resolved, &err), &err);
     ck_assert_str_eq(found, slt_path(directory, "clang", NULL));
-    ck_assert_str_eq(slwi_host_base_name(resolved), "gcc");
+    ck_assert_str_eq(slwi_tool_base_name(resolved), "gcc");
     /* a launcher under a compiler's name is passed over */
     const char *launchers = slt_scratch();
     slt_write_file(slt_path(launchers, "ccache", NULL), "x", 1, 0755);
     ck_assert_int_eq(symlink("ccache", slt_path(launchers, "gcc", NULL)), 0);
-    char both[SLWI_HOST_PATH_MAX];
+    char both[SLWI_TOOL_PATH_MAX];
     (void)snprintf(both, sizeof(both), "%s:%s", launchers, directory);
     slt_ok(slwi_host_find_compiler("gcc", both, found, resolved, &err), &err);
     ck_assert_str_eq(found, slt_path(directory, "gcc", NULL));
@@ -73,21 +73,21 @@ START_TEST(gcc_is_known_in_all_its_parts) {
     fixture_toolchain t;
     slt_ok(fixture_open(&t, "gcc", system_path, NULL, &err), &err);
     slt_ok(slw_identity_usable(t.identity, &err), &err);
-    const slwi_host_list *programs = facts(&t, SLWI_FACT_PROGRAM);
+    const slwi_tool_list *programs = facts(&t, SLWI_TOOL_FACT_PROGRAM);
     ck_assert(names(programs, "cc1"));
     ck_assert(names(programs, "collect2"));
     ck_assert(names(programs, "as"));
     ck_assert(names(programs, "ld"));
     for (size_t i = 0; i < programs->count; i++) ck_assert_int_eq(programs->items[i][0], '/');
-    ck_assert(names(facts(&t, SLWI_FACT_FILE), "crti.o"));
-    ck_assert(names(facts(&t, SLWI_FACT_FILE), "crtendS.o"));
-    ck_assert(slwi_host_list_has(facts(&t, SLWI_FACT_LIBRARY), "c"));
-    ck_assert(slwi_host_list_has(facts(&t, SLWI_FACT_LIBRARY), "m"));
-    ck_assert(slwi_host_list_has(facts(&t, SLWI_FACT_INCLUDE), "/usr/include"));
-    ck_assert_uint_gt(facts(&t, SLWI_FACT_ABSENT)->count, 0);
+    ck_assert(names(facts(&t, SLWI_TOOL_FACT_FILE), "crti.o"));
+    ck_assert(names(facts(&t, SLWI_TOOL_FACT_FILE), "crtendS.o"));
+    ck_assert(slwi_tool_list_has(facts(&t, SLWI_TOOL_FACT_LIBRARY), "c"));
+    ck_assert(slwi_tool_list_has(facts(&t, SLWI_TOOL_FACT_LIBRARY), "m"));
+    ck_assert(slwi_tool_list_has(facts(&t, SLWI_TOOL_FACT_INCLUDE), "/usr/include"));
+    ck_assert_uint_gt(facts(&t, SLWI_TOOL_FACT_ABSENT)->count, 0);
     /* LIBRARY_PATH of the one who runs the tests is not in the link */
-    for (size_t i = 0; i < facts(&t, SLWI_FACT_DIRECTORY)->count; i++) {
-        ck_assert_ptr_null(strstr(facts(&t, SLWI_FACT_DIRECTORY)->items[i], "cuda"));
+    for (size_t i = 0; i < facts(&t, SLWI_TOOL_FACT_DIRECTORY)->count; i++) {
+        ck_assert_ptr_null(strstr(facts(&t, SLWI_TOOL_FACT_DIRECTORY)->items[i], "cuda"));
     }
     slwi_host_link_inputs inputs;
     const slwi_host_toolchain *toolchain = t.toolchain;
@@ -117,10 +117,10 @@ START_TEST(clang_is_known_in_all_its_parts) {
     slt_ok(rc, &err);
     slt_ok(slw_identity_usable(t.identity, &err), &err);
     const slwi_host_toolchain *toolchain = t.toolchain;
-    ck_assert_int_eq(toolchain->answer.family, SLWI_HOST_CLANG);
-    ck_assert(names(facts(&t, SLWI_FACT_PROGRAM), "ld"));
-    ck_assert(names(facts(&t, SLWI_FACT_FILE), "crti.o"));
-    ck_assert_uint_ge(facts(&t, SLWI_FACT_LISTING)->count, 1); /* it chose a gcc installation */
+    ck_assert_int_eq(toolchain->answer.family, SLWI_TOOL_CLANG);
+    ck_assert(names(facts(&t, SLWI_TOOL_FACT_PROGRAM), "ld"));
+    ck_assert(names(facts(&t, SLWI_TOOL_FACT_FILE), "crti.o"));
+    ck_assert_uint_ge(facts(&t, SLWI_TOOL_FACT_LISTING)->count, 1); /* it chose a gcc installation */
     fixture_close(&t);
 }
 END_TEST
@@ -138,21 +138,21 @@ START_TEST(the_answer_survives_its_text_form) {
     slwi_buffer again;
     slwi_buffer_init(&text, &toolchain->allocator, SIZE_MAX);
     slwi_buffer_init(&again, &toolchain->allocator, SIZE_MAX);
-    ck_assert(slwi_host_answer_write(&toolchain->answer, &proof, &text));
-    slwi_host_answer answer;
-    slwi_host_answer_init(&answer, &toolchain->allocator);
-    ck_assert(slwi_host_answer_read((slw_bytes){text.data, text.size}, &answer, &back));
+    ck_assert(slwi_tool_answer_write(&toolchain->answer, &proof, &text));
+    slwi_tool_answer answer;
+    slwi_tool_answer_init(&answer, &toolchain->allocator);
+    ck_assert(slwi_tool_answer_read((slw_bytes){text.data, text.size}, &answer, &back));
     ck_assert_mem_eq(&proof, &back, sizeof(proof));
-    ck_assert(slwi_host_answer_write(&answer, &back, &again));
+    ck_assert(slwi_tool_answer_write(&answer, &back, &again));
     ck_assert_uint_eq(text.size, again.size);
     ck_assert_mem_eq(text.data, again.data, text.size);
-    slwi_host_answer_free(&answer);
+    slwi_tool_answer_free(&answer);
     /* every proper prefix that does not end with a line is refused, and no prefix is a crash */
     for (size_t size = 0; size < text.size; size++) {
-        slwi_host_answer_init(&answer, &toolchain->allocator);
-        int good = slwi_host_answer_read((slw_bytes){text.data, size}, &answer, &back);
+        slwi_tool_answer_init(&answer, &toolchain->allocator);
+        int good = slwi_tool_answer_read((slw_bytes){text.data, size}, &answer, &back);
         ck_assert(!good || text.data[size - 1] == '\n');
-        slwi_host_answer_free(&answer);
+        slwi_tool_answer_free(&answer);
     }
     slwi_buffer_free(&text);
     slwi_buffer_free(&again);
@@ -244,7 +244,7 @@ START_TEST(a_new_program_in_front_is_noticed) {
     uint64_t before = slwi_process_count();
     slt_ok(fixture_open(&t, NULL, bin, memo, &err), &err);
     ck_assert_uint_gt(slwi_process_count(), before);
-    ck_assert(slwi_host_list_has(facts(&t, SLWI_FACT_PROGRAM), slt_path(bin, "as", NULL)));
+    ck_assert(slwi_tool_list_has(facts(&t, SLWI_TOOL_FACT_PROGRAM), slt_path(bin, "as", NULL)));
     component(&t, "compiler", two);
     ck_assert_str_ne(one, two);
     fixture_close(&t);
@@ -289,17 +289,17 @@ static void judge_script(const char *script, const char *extra, int good) {
     slt_write_file(slt_path(directory, "libx.so", NULL), script, strlen(script), 0644);
     slt_write_file(slt_path(directory, "liby.a", NULL), "!<arch>\n", 8, 0644);
     slt_write_file(slt_path(directory, "libz.so.1", NULL), "\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0\0\0", 20, 0644);
-    slwi_host_answer answer;
-    slwi_host_answer_init(&answer, &allocator);
-    slwi_host_list_add(&answer.facts[SLWI_FACT_DIRECTORY], directory);
-    slwi_host_list_add(&answer.facts[SLWI_FACT_LIBRARY], "x");
+    slwi_tool_answer answer;
+    slwi_tool_answer_init(&answer, &allocator);
+    slwi_tool_list_add(&answer.facts[SLWI_TOOL_FACT_DIRECTORY], directory);
+    slwi_tool_list_add(&answer.facts[SLWI_TOOL_FACT_LIBRARY], "x");
     slwi_host_link_inputs inputs;
     slt_ok(slwi_host_link_inputs_find(&answer, &allocator, &inputs, &err), &err);
     ck_assert_msg((inputs.why[0] == '\0') == good, "%s: %s", script, inputs.why);
     if (extra != NULL)
         ck_assert_msg(names(&inputs.files, extra) || names(&inputs.shared, extra), "%s lacks %s", script, extra);
     slwi_host_link_inputs_free(&inputs);
-    slwi_host_answer_free(&answer);
+    slwi_tool_answer_free(&answer);
 }
 
 START_TEST(linker_scripts) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "host_fixture.h"
+#include "tool_run.h"
 #include "host_options.h"
 #include "host_toolchain.h"
 
@@ -96,20 +97,15 @@ END_TEST
 /* The made environment has four variables and no other. */
 START_TEST(pitfall_05_the_environment_is_made) {
     slw_allocator allocator = SLW_ALLOCATOR_INIT;
-    slwi_host_toolchain toolchain;
-    memset(&toolchain, 0, sizeof(toolchain));
-    char path[] = "/usr/bin:/bin";
-    toolchain.path = path;
-    toolchain.allocator = allocator;
-    slwi_host_list list;
-    slwi_host_list_init(&list, &allocator);
-    slwi_host_environment(&toolchain, "/build/tmp", &list);
+    slwi_tool_list list;
+    slwi_tool_list_init(&list, &allocator);
+    slwi_tool_environment("/usr/bin:/bin", "/build/tmp", &list);
     ck_assert_uint_eq(list.count, 4);
-    ck_assert(slwi_host_list_has(&list, "PATH=/usr/bin:/bin"));
-    ck_assert(slwi_host_list_has(&list, "LC_ALL=C"));
-    ck_assert(slwi_host_list_has(&list, "SOURCE_DATE_EPOCH=0"));
-    ck_assert(slwi_host_list_has(&list, "TMPDIR=/build/tmp"));
-    slwi_host_list_free(&list);
+    ck_assert(slwi_tool_list_has(&list, "PATH=/usr/bin:/bin"));
+    ck_assert(slwi_tool_list_has(&list, "LC_ALL=C"));
+    ck_assert(slwi_tool_list_has(&list, "SOURCE_DATE_EPOCH=0"));
+    ck_assert(slwi_tool_list_has(&list, "TMPDIR=/build/tmp"));
+    slwi_tool_list_free(&list);
 }
 END_TEST
 

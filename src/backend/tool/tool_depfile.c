@@ -1,4 +1,4 @@
-#include "host_depfile.h"
+#include "tool_depfile.h"
 
 #include <string.h>
 
@@ -36,11 +36,11 @@ static const char *skip_blanks(const char *at, const char *end, int *rule_ends) 
 static const char *read_word(const char *at, const char *end, char *word, size_t *size) {
     *size = 0;
     while (at < end && !is_blank(*at)) {
-        if (*size + 1 >= SLWI_HOST_PATH_MAX) return NULL;
+        if (*size + 1 >= SLWI_TOOL_PATH_MAX) return NULL;
         size_t run = 0;
         while (at + run < end && at[run] == '\\') run++;
         if (run != 0 && at + run < end && (at[run] == ' ' || at[run] == '\t')) {
-            if (*size + run >= SLWI_HOST_PATH_MAX) return NULL;
+            if (*size + run >= SLWI_TOOL_PATH_MAX) return NULL;
             for (size_t i = 0; i < run / 2; i++) word[(*size)++] = '\\';
             at += run;
             if (run % 2 == 0) return at; /* the blank is a separator */
@@ -58,10 +58,10 @@ static const char *read_word(const char *at, const char *end, char *word, size_t
     return at;
 }
 
-int slwi_host_depfile_parse(slw_bytes text, slwi_host_list *out) {
+int slwi_tool_depfile_parse(slw_bytes text, slwi_tool_list *out) {
     const char *at = text.data;
     const char *end = at + text.size;
-    char word[SLWI_HOST_PATH_MAX];
+    char word[SLWI_TOOL_PATH_MAX];
     int in_rule = 0;
     if (text.size == 0 || memchr(text.data, 0, text.size) != NULL) return 0;
     for (;;) {
@@ -78,7 +78,7 @@ int slwi_host_depfile_parse(slw_bytes text, slwi_host_list *out) {
             if (size != 0 && word[size - 1] == ':') in_rule = 1;
             continue;
         }
-        slwi_host_list_add_bytes(out, word, size);
+        slwi_tool_list_add_bytes(out, word, size);
     }
 }
 
@@ -89,7 +89,7 @@ static int ends_with(const char *text, size_t size, const char *end) {
     return size >= tail && memcmp(text + size - tail, end, tail) == 0;
 }
 
-int slwi_host_tree_has(const char *rest) {
+int slwi_tool_tree_has(const char *rest) {
     while (*rest != '\0') {
         size_t size = strcspn(rest, "/");
         if (size == 2 && memcmp(rest, "..", 2) == 0) return 0;
@@ -106,32 +106,32 @@ int slwi_host_tree_has(const char *rest) {
 static int below(const char *path, const char *root) {
     const slwi_os *os = slwi_os_get();
     const char *rest;
-    char real_path[SLWI_HOST_PATH_MAX];
-    char real_root[SLWI_HOST_PATH_MAX];
-    char plain[SLWI_HOST_PATH_MAX];
+    char real_path[SLWI_TOOL_PATH_MAX];
+    char real_root[SLWI_TOOL_PATH_MAX];
+    char plain[SLWI_TOOL_PATH_MAX];
     size_t size = strlen(root);
     if (size < sizeof(plain)) {
         memcpy(plain, root, size + 1);
         while (size > 1 && plain[size - 1] == '/') plain[--size] = '\0';
-        if (slwi_host_below(path, plain, &rest) && rest[0] != '\0' && slwi_host_tree_has(rest)) return 1;
+        if (slwi_tool_below(path, plain, &rest) && rest[0] != '\0' && slwi_tool_tree_has(rest)) return 1;
     }
     if (os->realpath(os, path, real_path) < 0 || os->realpath(os, root, real_root) < 0) return 0;
-    return slwi_host_below(real_path, real_root, &rest) && rest[0] != '\0' && slwi_host_tree_has(rest);
+    return slwi_tool_below(real_path, real_root, &rest) && rest[0] != '\0' && slwi_tool_tree_has(rest);
 }
 
-int slwi_host_dependency_inside(const char *dependency, const char *directory, const slwi_host_list *roots,
-                                const slwi_host_list *own) {
-    char path[SLWI_HOST_PATH_MAX];
-    char absolute[SLWI_HOST_PATH_MAX];
+int slwi_tool_dependency_inside(const char *dependency, const char *directory, const slwi_tool_list *roots,
+                                const slwi_tool_list *own) {
+    char path[SLWI_TOOL_PATH_MAX];
+    char absolute[SLWI_TOOL_PATH_MAX];
     if (dependency[0] != '/') {
-        if (!slwi_host_normalize(path, dependency)) {
+        if (!slwi_tool_normalize(path, dependency)) {
             /* It climbs out of the build directory. */
             path[0] = '\0';
-        } else if (slwi_host_list_has(own, path)) {
+        } else if (slwi_tool_list_has(own, path)) {
             return 1;
         }
     }
-    if (!slwi_host_join(absolute, directory, dependency)) return 0;
+    if (!slwi_tool_join(absolute, directory, dependency)) return 0;
     for (size_t i = 0; i < roots->count; i++) {
         if (below(absolute, roots->items[i])) return 1;
     }

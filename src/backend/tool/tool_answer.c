@@ -1,4 +1,4 @@
-#include "host_answer.h"
+#include "tool_answer.h"
 
 #include <fcntl.h>
 #include <slipway/key.h>
@@ -10,35 +10,35 @@
 #include "memory.h"
 #include "os.h"
 
-#define FIRST_LINE "slipway-host-answer 1"
+#define FIRST_LINE "slipway-tool-answer 1"
 
-static const char *const fact_names[SLWI_FACT_COUNT] = {
+static const char *const fact_names[SLWI_TOOL_FACT_COUNT] = {
     "program", "plugin", "file", "include", "directory", "library", "sysroot", "absent", "listing",
 };
 static const char *const family_names[] = {"unknown", "gcc", "clang"};
 
-void slwi_host_answer_init(slwi_host_answer *answer, const slw_allocator *allocator) {
-    answer->family = SLWI_HOST_UNKNOWN;
-    slwi_host_list_init(&answer->text, allocator);
-    for (int i = 0; i < SLWI_FACT_COUNT; i++) slwi_host_list_init(&answer->facts[i], allocator);
+void slwi_tool_answer_init(slwi_tool_answer *answer, const slw_allocator *allocator) {
+    answer->family = SLWI_TOOL_UNKNOWN;
+    slwi_tool_list_init(&answer->text, allocator);
+    for (int i = 0; i < SLWI_TOOL_FACT_COUNT; i++) slwi_tool_list_init(&answer->facts[i], allocator);
 }
 
-void slwi_host_answer_free(slwi_host_answer *answer) {
-    slwi_host_list_free(&answer->text);
-    for (int i = 0; i < SLWI_FACT_COUNT; i++) slwi_host_list_free(&answer->facts[i]);
+void slwi_tool_answer_free(slwi_tool_answer *answer) {
+    slwi_tool_list_free(&answer->text);
+    for (int i = 0; i < SLWI_TOOL_FACT_COUNT; i++) slwi_tool_list_free(&answer->facts[i]);
 }
 
-slw_code slwi_host_answer_status(const slwi_host_answer *answer, slw_error *err) {
-    slw_code rc = slwi_host_list_status(&answer->text, err);
-    for (int i = 0; i < SLWI_FACT_COUNT && rc == SLW_OK; i++) rc = slwi_host_list_status(&answer->facts[i], err);
+slw_code slwi_tool_answer_status(const slwi_tool_answer *answer, slw_error *err) {
+    slw_code rc = slwi_tool_list_status(&answer->text, err);
+    for (int i = 0; i < SLWI_TOOL_FACT_COUNT && rc == SLW_OK; i++) rc = slwi_tool_list_status(&answer->facts[i], err);
     return rc;
 }
 
-const char *slwi_host_answer_version(const slwi_host_answer *answer) {
+const char *slwi_tool_answer_version(const slwi_tool_answer *answer) {
     return answer->text.count > 0 ? answer->text.items[0] : "";
 }
 
-const char *slwi_host_answer_triple(const slwi_host_answer *answer) {
+const char *slwi_tool_answer_triple(const slwi_tool_answer *answer) {
     return answer->text.count > 1 ? answer->text.items[1] : "";
 }
 
@@ -53,15 +53,15 @@ static int write_line(slwi_buffer *out, const char *name, const char *value) {
     return 1;
 }
 
-int slwi_host_answer_write(const slwi_host_answer *answer, const slw_digest *proof, slwi_buffer *out) {
+int slwi_tool_answer_write(const slwi_tool_answer *answer, const slw_digest *proof, slwi_buffer *out) {
     char digest[SLW_DIGEST_TEXT_SIZE];
     slw_digest_format(proof, digest);
     slwi_buffer_append_text(out, FIRST_LINE "\n");
     int good = write_line(out, "proof", digest) && write_line(out, "family", family_names[answer->family]) &&
-               write_line(out, "version", slwi_host_answer_version(answer)) &&
-               write_line(out, "triple", slwi_host_answer_triple(answer));
-    for (int kind = 0; kind < SLWI_FACT_COUNT; kind++) {
-        const slwi_host_list *list = &answer->facts[kind];
+               write_line(out, "version", slwi_tool_answer_version(answer)) &&
+               write_line(out, "triple", slwi_tool_answer_triple(answer));
+    for (int kind = 0; kind < SLWI_TOOL_FACT_COUNT; kind++) {
+        const slwi_tool_list *list = &answer->facts[kind];
         for (size_t i = 0; good && i < list->count; i++) good = write_line(out, fact_names[kind], list->items[i]);
     }
     return good && !out->failed;
@@ -92,7 +92,7 @@ static int value_of(slw_bytes line, const char *name, slw_bytes *value) {
     return 1;
 }
 
-static int read_head(lines *text, slwi_host_answer *answer, slw_digest *proof) {
+static int read_head(lines *text, slwi_tool_answer *answer, slw_digest *proof) {
     slw_bytes line;
     slw_bytes value;
     if (!next_line(text, &line) || line.size != strlen(FIRST_LINE) || memcmp(line.data, FIRST_LINE, line.size) != 0)
@@ -100,33 +100,33 @@ static int read_head(lines *text, slwi_host_answer *answer, slw_digest *proof) {
     if (!next_line(text, &line) || !value_of(line, "proof", &value)) return 0;
     if (slw_digest_parse(value.data, value.size, proof, NULL) != SLW_OK) return 0;
     if (!next_line(text, &line) || !value_of(line, "family", &value)) return 0;
-    for (int i = SLWI_HOST_GCC; i <= SLWI_HOST_CLANG; i++) {
+    for (int i = SLWI_TOOL_GCC; i <= SLWI_TOOL_CLANG; i++) {
         if (value.size == strlen(family_names[i]) && memcmp(value.data, family_names[i], value.size) == 0) {
-            answer->family = (slwi_host_family)i;
+            answer->family = (slwi_tool_family)i;
         }
     }
-    if (answer->family == SLWI_HOST_UNKNOWN) return 0;
+    if (answer->family == SLWI_TOOL_UNKNOWN) return 0;
     if (!next_line(text, &line) || !value_of(line, "version", &value)) return 0;
-    slwi_host_list_add_bytes(&answer->text, value.data, value.size);
+    slwi_tool_list_add_bytes(&answer->text, value.data, value.size);
     if (!next_line(text, &line) || !value_of(line, "triple", &value)) return 0;
-    slwi_host_list_add_bytes(&answer->text, value.data, value.size);
+    slwi_tool_list_add_bytes(&answer->text, value.data, value.size);
     return 1;
 }
 
-int slwi_host_answer_read(slw_bytes bytes, slwi_host_answer *answer, slw_digest *proof) {
+int slwi_tool_answer_read(slw_bytes bytes, slwi_tool_answer *answer, slw_digest *proof) {
     lines text = {bytes.data, (const char *)bytes.data + bytes.size};
     slw_bytes line;
     slw_bytes value;
-    if (bytes.size > SLWI_HOST_ANSWER_BYTES_MAX || memchr(bytes.data, 0, bytes.size) != NULL) return 0;
+    if (bytes.size > SLWI_TOOL_ANSWER_BYTES_MAX || memchr(bytes.data, 0, bytes.size) != NULL) return 0;
     if (!read_head(&text, answer, proof)) return 0;
     int kind = 0;
     while (text.at != text.end) {
         if (!next_line(&text, &line)) return 0;
-        while (kind < SLWI_FACT_COUNT && !value_of(line, fact_names[kind], &value)) kind++;
-        if (kind == SLWI_FACT_COUNT) return 0;
-        slwi_host_list_add_bytes(&answer->facts[kind], value.data, value.size);
+        while (kind < SLWI_TOOL_FACT_COUNT && !value_of(line, fact_names[kind], &value)) kind++;
+        if (kind == SLWI_TOOL_FACT_COUNT) return 0;
+        slwi_tool_list_add_bytes(&answer->facts[kind], value.data, value.size);
     }
-    return slwi_host_answer_status(answer, NULL) == SLW_OK;
+    return slwi_tool_answer_status(answer, NULL) == SLW_OK;
 }
 
 /* ---- does it still hold? ---- */
@@ -137,14 +137,14 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*left, *right);
 }
 
-slw_code slwi_host_listing_digest(const slw_allocator *allocator, const char *directory, slw_digest *out,
+slw_code slwi_tool_listing_digest(const slw_allocator *allocator, const char *directory, slw_digest *out,
                                   slw_error *err) {
     const slwi_os *os = slwi_os_get();
-    slwi_host_list names;
+    slwi_tool_list names;
     slwi_buffer text;
     slwi_stat stat;
-    slwi_host_list_init(&names, allocator);
-    slwi_buffer_init(&text, allocator, SLWI_HOST_ANSWER_BYTES_MAX);
+    slwi_tool_list_init(&names, allocator);
+    slwi_buffer_init(&text, allocator, SLWI_TOOL_ANSWER_BYTES_MAX);
     int fd = slwi_open_directory(os, AT_FDCWD, directory, 1, &stat);
     int status = fd;
     if (fd >= 0) {
@@ -152,7 +152,7 @@ slw_code slwi_host_listing_digest(const slw_allocator *allocator, const char *di
         slwi_dirent entry;
         memset(&dir, 0, sizeof(dir));
         dir.fd = fd;
-        while ((status = os->readdir(os, &dir, &entry)) == 1) slwi_host_list_add(&names, entry.name);
+        while ((status = os->readdir(os, &dir, &entry)) == 1) slwi_tool_list_add(&names, entry.name);
         os->closedir(os, &dir);
         (void)os->close(os, fd);
     }
@@ -161,23 +161,23 @@ slw_code slwi_host_listing_digest(const slw_allocator *allocator, const char *di
     for (size_t i = 0; i < names.count; i++) {
         slwi_buffer_append(&text, names.items[i], strlen(names.items[i]) + 1); /* with the NUL: no name holds one */
     }
-    slw_code rc = slwi_host_list_status(&names, err);
+    slw_code rc = slwi_tool_list_status(&names, err);
     if (rc == SLW_OK) rc = slwi_buffer_status(&text, err);
     if (rc == SLW_OK) slw_sha256((slw_bytes){text.data, text.size}, out);
     slwi_buffer_free(&text);
-    slwi_host_list_free(&names);
+    slwi_tool_list_free(&names);
     return rc;
 }
 
-slw_code slwi_host_answer_watch(slwi_host_answer *answer, const char *directory, slw_error *err) {
-    slwi_host_list *list = &answer->facts[SLWI_FACT_LISTING];
+slw_code slwi_tool_answer_watch(slwi_tool_answer *answer, const char *directory, slw_error *err) {
+    slwi_tool_list *list = &answer->facts[SLWI_TOOL_FACT_LISTING];
     slw_digest digest;
     char text[SLW_DIGEST_TEXT_SIZE];
-    slw_code rc = slwi_host_listing_digest(list->allocator, directory, &digest, err);
+    slw_code rc = slwi_tool_listing_digest(list->allocator, directory, &digest, err);
     if (rc != SLW_OK) return rc;
     slw_digest_format(&digest, text);
-    slwi_host_list_add_format(list, "%s %s", text, directory);
-    return slwi_host_list_status(list, err);
+    slwi_tool_list_add_format(list, "%s %s", text, directory);
+    return slwi_tool_list_status(list, err);
 }
 
 static int listing_holds(const char *fact, const slw_allocator *allocator) {
@@ -185,14 +185,14 @@ static int listing_holds(const char *fact, const slw_allocator *allocator) {
     slw_digest now;
     if (strlen(fact) < SLW_DIGEST_TEXT_SIZE + 1 || fact[SLW_DIGEST_TEXT_SIZE - 1] != ' ') return 0;
     if (slw_digest_parse(fact, SLW_DIGEST_TEXT_SIZE - 1, &then, NULL) != SLW_OK) return 0;
-    if (slwi_host_listing_digest(allocator, fact + SLW_DIGEST_TEXT_SIZE, &now, NULL) != SLW_OK) return 0;
+    if (slwi_tool_listing_digest(allocator, fact + SLW_DIGEST_TEXT_SIZE, &now, NULL) != SLW_OK) return 0;
     return memcmp(&then, &now, sizeof(now)) == 0;
 }
 
-int slwi_host_answer_holds(const slwi_host_answer *answer, const slw_allocator *allocator) {
+int slwi_tool_answer_holds(const slwi_tool_answer *answer, const slw_allocator *allocator) {
     const slwi_os *os = slwi_os_get();
-    const slwi_host_list *absent = &answer->facts[SLWI_FACT_ABSENT];
-    const slwi_host_list *listings = &answer->facts[SLWI_FACT_LISTING];
+    const slwi_tool_list *absent = &answer->facts[SLWI_TOOL_FACT_ABSENT];
+    const slwi_tool_list *listings = &answer->facts[SLWI_TOOL_FACT_LISTING];
     slwi_stat stat;
     for (size_t i = 0; i < absent->count; i++) {
         if (os->fstatat(os, AT_FDCWD, absent->items[i], 0, &stat) >= 0) return 0;
@@ -203,11 +203,11 @@ int slwi_host_answer_holds(const slwi_host_answer *answer, const slw_allocator *
     return 1;
 }
 
-static slw_code add_files(slw_identity *identity, const slwi_host_answer *answer, const char *driver, slw_error *err) {
+static slw_code add_files(slw_identity *identity, const slwi_tool_answer *answer, const char *driver, slw_error *err) {
     slw_code rc = slw_identity_component(identity, "answer", err);
     if (rc == SLW_OK) rc = slw_identity_add_file(identity, "answer", driver, err);
-    for (int kind = SLWI_FACT_PROGRAM; answer != NULL && kind <= SLWI_FACT_FILE; kind++) {
-        const slwi_host_list *list = &answer->facts[kind];
+    for (int kind = SLWI_TOOL_FACT_PROGRAM; answer != NULL && kind <= SLWI_TOOL_FACT_FILE; kind++) {
+        const slwi_tool_list *list = &answer->facts[kind];
         for (size_t i = 0; rc == SLW_OK && i < list->count; i++) {
             rc = slw_identity_add_file(identity, "answer", list->items[i], err);
         }
@@ -218,7 +218,7 @@ static slw_code add_files(slw_identity *identity, const slwi_host_answer *answer
 }
 
 /* A small identity of its own: the one place that knows how a file's digest may be had. */
-slw_code slwi_host_answer_proof(const slwi_host_answer *answer, const char *driver, const slw_allocator *allocator,
+slw_code slwi_tool_answer_proof(const slwi_tool_answer *answer, const char *driver, const slw_allocator *allocator,
                                 slw_memo *memo, slw_digest *out, slw_error *err) {
     slw_identity_options options = SLW_IDENTITY_OPTIONS_INIT;
     slw_identity *identity = NULL;

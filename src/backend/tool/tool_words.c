@@ -1,18 +1,18 @@
-#include "host_words.h"
+#include "tool_words.h"
 
 #include <string.h>
 
-void slwi_host_words_rename(slw_bytes words, const char *name, slwi_buffer *out) {
-    static const char file[] = SLWI_HOST_SOURCE_FILE ":";
+void slwi_tool_words_rename(slw_bytes words, const char *file, const char *name, slwi_buffer *out) {
+    const size_t size = strlen(file);
     const char *at = words.data;
     const char *end = at + words.size;
     const char *from = at;
-    for (; end - at >= (ptrdiff_t)(sizeof(file) - 1); at++) {
+    for (; (size_t)(end - at) > size; at++) {
         int starts = at == (const char *)words.data || at[-1] == '\n' || at[-1] == ' ';
-        if (!starts || memcmp(at, file, sizeof(file) - 1) != 0) continue;
+        if (!starts || memcmp(at, file, size) != 0 || (at[size] != ':' && at[size] != '(')) continue;
         slwi_buffer_append(out, from, (size_t)(at - from));
         slwi_buffer_append_text(out, name);
-        from = at + sizeof(file) - 2; /* the colon stays */
+        from = at + size;
         at = from;
     }
     slwi_buffer_append(out, from, (size_t)(end - from));
@@ -44,7 +44,7 @@ static int number_before(const char *start, const char **end, uint32_t *out) {
     return 1;
 }
 
-static int place_of(slw_bytes line, slwi_host_place *out) {
+static int place_of(slw_bytes line, slwi_tool_place *out) {
     static const char *const marks[] = {": error: ", ": fatal error: "};
     for (size_t i = 0; i < 2; i++) {
         const char *end = find(line, marks[i]);
@@ -66,7 +66,7 @@ static int place_of(slw_bytes line, slwi_host_place *out) {
     return 0;
 }
 
-int slwi_host_words_place(slw_bytes words, slwi_host_place *out) {
+int slwi_tool_words_place(slw_bytes words, slwi_tool_place *out) {
     const char *at = words.data;
     const char *end = at + words.size;
     slw_bytes first = {"", 0};

@@ -1,0 +1,32 @@
+/* Starting a tool in a made environment: nothing is inherited. */
+#ifndef SLWI_TOOL_RUN_H
+#define SLWI_TOOL_RUN_H
+
+#include "tool_list.h"
+
+/* A value that time macros are given instead of the time. */
+#define SLWI_TOOL_SOURCE_DATE_EPOCH "0"
+
+/* PATH of the children of a program: its own directory, `more` (may be NULL), then the system's, each once. The caller
+   frees *out. */
+slw_code slwi_tool_make_path(const slw_allocator *allocator, const char *program, const char *const *more, char **out,
+                             slw_error *err);
+/* The environment of every child, as NAME=VALUE: PATH, LC_ALL, SOURCE_DATE_EPOCH, and TMPDIR. */
+void slwi_tool_environment(const char *path, const char *temporary, slwi_tool_list *out);
+
+typedef struct slwi_tool_run {
+    const char *program;             /* absolute */
+    const slwi_tool_list *arguments; /* without argv[0] */
+    const char *path;                /* PATH of the child */
+    const slwi_tool_list *variables; /* beside those of slwi_tool_environment; NULL: none */
+    const char *directory;
+    const char *temporary;
+    uint64_t deadline_ns;
+    slw_cancel *cancel;
+    slwi_buffer *output;
+} slwi_tool_run;
+
+/* See slwi_process_run. */
+slw_code slwi_tool_start(const slw_allocator *allocator, const slwi_tool_run *run, int *exit_status, slw_error *err);
+
+#endif
