@@ -35,6 +35,7 @@ static void open_gpu(world *w, const slw_allocator *allocator) {
     slt_image_renumber(w->other, 1);
     slt_image_renumber(w->broken, 2);
     slt_gpu_open(&w->double_, w->gpu, w->ordinal, allocator, &w->device);
+    w->double_.control->set(DOUBLE_STRICT, 1); /* ends at the call that is wrong, with its stack */
 }
 
 static void open_host_or_null(world *w, const slw_allocator *allocator) {
@@ -78,6 +79,7 @@ void world_close(world *w) {
         slt_double_check(&w->double_);
     } else {
         slt_double_check_violations(&w->double_);
+        ck_assert_int_eq(w->double_.control->thread_balance(), 0);
     }
 }
 
