@@ -353,11 +353,13 @@ void check_sticky_error(gpu *g) {
 
 /* Nothing is closed and a kernel is running: the end of the process is the check, and the runner looks at it. */
 void check_exit_without_shutdown(gpu *g) {
-    slw_stream stream = SLW_STREAM_DEFAULT;
-    gpu_open(g);
-    slw_device_loaded *loaded = gpu_load(g, g->device, gpu_cubin(g, "check"));
-    slw_launchable *spin = gpu_make_plain(g, loaded, "spin", 32);
+    static slw_stream stream = SLW_STREAM_DEFAULT;
+    static slw_device_loaded *loaded; /* what is left open is no leak */
+    static slw_launchable *spin;
     static slw_device_address out;
+    gpu_open(g);
+    loaded = gpu_load(g, g->device, gpu_cubin(g, "check"));
+    spin = gpu_make_plain(g, loaded, "spin", 32);
     out = gpu_zeros(g, g->device, sizeof(uint64_t));
     gpu_ok(g, slw_device_stream_create(g->device, &stream, &g->err));
     launch_spin(g, spin, stream, &out);

@@ -345,8 +345,7 @@ void check_corrupted_digest(gpu *g) {
 /* ---- PTX --------------------------------------------------------------------------------------------------------- */
 
 static slw_bytes with(gpu *g, slw_bytes text, const char *old, const char *fresh) {
-    char *const copy = malloc(text.size + strlen(fresh) + 1);
-    gpu_require(copy != NULL, "no memory");
+    char *const copy = gpu_keep(text.size + strlen(fresh) + 1);
     memcpy(copy, text.data, text.size);
     copy[text.size] = '\0';
     char *const at = strstr(copy, old);

@@ -1,7 +1,7 @@
 /* Questions to the driver alone, to which only a GPU has the answers (device.md F.2 and H): what it says to code of
- * another architecture and to broken images, where an image may lie and how long, whether a reset clears a fault, what
- * a forked child gets. Each is asked in a process of its own, because a crash is an answer, too; the answers are figures.
- * Of a double the answers are known, so that the first run on hardware is not the first of this file. */
+ * another architecture and to broken images, where an image may lie and how long, whether a reset clears a fault,
+ * what a forked child gets. Each is asked in a process of its own, because a crash is an answer, too; the answers are
+ * figures. Of a double they are known, so that the first run on hardware is not the first of this file. */
 #include "gpu_checks.h"
 
 #include <errno.h>
@@ -170,8 +170,7 @@ static void ask_load(raw *r, const question *q) {
 }
 
 static slw_bytes copy_of(slw_bytes image) {
-    void *const copy = malloc(image.size);
-    gpu_require(copy != NULL, "no memory");
+    void *const copy = gpu_keep(image.size);
     memcpy(copy, image.data, image.size);
     return (slw_bytes){copy, image.size};
 }

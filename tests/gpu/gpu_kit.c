@@ -205,6 +205,17 @@ void gpu_close(gpu *g) {
     gpu_require(g->device == NULL, "the device is not closed");
 }
 
+void *gpu_keep(size_t size) {
+    static void **kept;
+    static size_t count;
+    void **const more = realloc(kept, (count + 1) * sizeof *kept);
+    gpu_require(more != NULL, "no memory");
+    kept = more;
+    kept[count] = malloc(size > 0 ? size : 1);
+    gpu_require(kept[count] != NULL, "no memory");
+    return kept[count++];
+}
+
 slw_bytes gpu_file(gpu *g, const char *name) {
     char path[GPU_PATH_BYTES];
     (void)snprintf(path, sizeof path, "%s/%s", g->kernels, name);
@@ -213,9 +224,9 @@ slw_bytes gpu_file(gpu *g, const char *name) {
     gpu_require(fseek(file, 0, SEEK_END) == 0, "%s cannot be read", path);
     const long size = ftell(file);
     rewind(file);
-    char *const bytes = malloc(size > 0 ? (size_t)size : 1);
-    gpu_require(bytes != NULL && size > 0 && fread(bytes, 1, (size_t)size, file) == (size_t)size, "%s cannot be read",
-                path);
+    gpu_require(size > 0, "%s is empty", path);
+    char *const bytes = gpu_keep((size_t)size);
+    gpu_require(fread(bytes, 1, (size_t)size, file) == (size_t)size, "%s cannot be read", path);
     fclose(file);
     return (slw_bytes){bytes, (size_t)size};
 }
@@ -233,8 +244,7 @@ slw_bytes gpu_cubin(gpu *g, const char *kind) {
 slw_bytes gpu_numbered(gpu *g, slw_bytes cubin, uint64_t number) {
     const uint64_t marker = GPU_NUMBER;
     (void)g;
-    char *const copy = malloc(cubin.size);
-    gpu_require(copy != NULL, "no memory");
+    char *const copy = gpu_keep(cubin.size);
     memcpy(copy, cubin.data, cubin.size);
     unsigned found = 0;
     for (size_t at = 0; at + sizeof marker <= cubin.size; at++) {

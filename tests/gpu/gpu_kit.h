@@ -86,7 +86,9 @@ void gpu_open(gpu *g);
 void gpu_close(gpu *g);
 /* The architecture whose cubins a device of that major compute capability runs; 0: none was compiled. */
 unsigned gpu_compiled_for(unsigned major);
-/* A file of the kernels' folder, never freed. */
+/* Memory that lives as long as the process, and is no leak. */
+void *gpu_keep(size_t size);
+/* A file of the kernels' folder, kept. */
 slw_bytes gpu_file(gpu *g, const char *name);
 /* KIND_smXX.cubin for the open device. */
 slw_bytes gpu_cubin(gpu *g, const char *kind);

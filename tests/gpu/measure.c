@@ -205,8 +205,7 @@ static void by_driver(gpu *g, const slw_bytes *images, uint32_t count, slw_devic
 static void measure_loads(gpu *g, uint32_t count) {
     gpu_open(g);
     const slw_bytes cubin = gpu_cubin(g, "number");
-    slw_bytes *images = calloc(2 * (size_t)count, sizeof *images);
-    gpu_require(images != NULL, "no memory");
+    slw_bytes *const images = gpu_keep(2 * (size_t)count * sizeof *images);
     for (uint32_t i = 0; i < 2 * count; i++) images[i] = gpu_numbered(g, cubin, FIRST_NUMBER + i);
     slw_device_address out = gpu_zeros(g, g->device, sizeof(uint64_t));
     gpu_figure("kernels", count);
