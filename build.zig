@@ -259,11 +259,11 @@ fn buildDoubles(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.b
 /// Programs under test run in the top of the tree, where they find their fixtures; the first argument is the command, then --double-KIND=PATH for each double.
 /// Their output is shown each time, so that the suites' closing lines are.
 fn runInTree(s: Build, run: *std.Build.Step.Run) void {
-    runInTreeWith(s, run, s.doubles);
+    run.addArtifactArg(s.command);
+    runWithDoubles(s, run, s.doubles);
 }
 
-fn runInTreeWith(s: Build, run: *std.Build.Step.Run, built: [doubles.len]?std.Build.LazyPath) void {
-    run.addArtifactArg(s.command);
+fn runWithDoubles(s: Build, run: *std.Build.Step.Run, built: [doubles.len]?std.Build.LazyPath) void {
     for (doubles, built) |d, path| if (path) |p| run.addPrefixedFileArg(s.b.fmt("--double-{s}=", .{d.kind}), p);
     run.stdio = .inherit;
     run.has_side_effects = true;
@@ -495,32 +495,61 @@ fn addLint(s: Build, step: *std.Build.Step, tidy: []const u8) void {
     }
 }
 
-/// zig cc has no AddressSanitizer, so the sanitized programs are made by clang, one cached object a source.
+/// zig cc has no AddressSanitizer, so the sanitized programs are made by clang, one cached object a source: the test programs, the
+/// command (which tests/cli's driver test is given; the others of tests/cli run the installed one) and gpu_check, over sanitized doubles.
 fn addSanitized(s: Build, step: *std.Build.Step, clang: []const u8, name: []const u8, flags: []const []const u8) void {
     const b = s.b;
-    var objects: std.ArrayList(std.Build.LazyPath) = .empty;
-    objects.appendSlice(b.allocator, clangRooms(b, clang, flags)) catch @panic("OOM");
+    const library = clangRooms(b, clang, flags);
     const sanitized_doubles = clangDoubles(b, clang, flags);
+    const cli_objects = clangObjects(b, clang, flags, &user_flags, &.{ "include", "cli" }, "cli", cli_files);
+    const command = clangProgram(b, clang, flags, &.{ cli_objects, library }, b.fmt("slipway-{s}", .{name}));
+    const gpu_objects = clangObjects(b, clang, flags, &test_flags, &.{"include"}, "tests/gpu", gpu_files);
+    if (sanitized_doubles[0]) |double| {
+        const run = sanitizedRun(s, clangProgram(b, clang, flags, &.{ gpu_objects, library }, b.fmt("gpu_check-{s}", .{name})), name, "gpu_check");
+        run.addArgs(&.{ "--quick", "--driver-library" });
+        run.addFileArg(double);
+        step.dependOn(&run.step);
+    }
     const includes = [_][]const u8{"include"} ++ test_includes;
-    for (test_support) |file|
-        objects.append(b.allocator, clangObject(b, clang, flags, &test_flags, &includes, b.fmt("tests/support/{s}", .{file}))) catch @panic("OOM");
+    const support = clangObjects(b, clang, flags, &test_flags, &includes, "tests/support", test_support);
     for (test_folders) |folder| for (folder.tests) |test_name| {
-        if (std.mem.eql(u8, folder.folder, "tests/cli")) continue; // they run the installed command
-        const link = b.addSystemCommand(&.{clang});
-        link.addArgs(flags);
-        link.addFileArg(clangObject(b, clang, flags, &test_flags, &includes, b.fmt("{s}/{s}.c", .{ folder.folder, test_name })));
-        for (objects.items) |o| link.addFileArg(o);
-        link.addArgs(&.{ "-lsodium", "-ljson-c", "-lcheck", "-lsubunit", "-lm", "-lrt", "-lpthread", "-ldl", "-o" });
-        const program = link.addOutputFileArg(b.fmt("{s}-{s}", .{ test_name, name }));
-        const run = std.Build.Step.Run.create(b, b.fmt("run {s} {s}", .{ name, test_name }));
-        run.addFileArg(program);
-        runInTreeWith(s, run, sanitized_doubles);
-        run.setEnvironmentVariable("SLT_SANITIZER", name); // slow tests do less
-        run.setEnvironmentVariable("CK_TIMEOUT_MULTIPLIER", "8");
-        run.setEnvironmentVariable("TSAN_OPTIONS", "halt_on_error=1 die_after_fork=0");
-        run.setEnvironmentVariable("ASAN_OPTIONS", "detect_leaks=1 allocator_may_return_null=1");
+        if (std.mem.eql(u8, folder.folder, "tests/cli") and !std.mem.eql(u8, test_name, "test_run_gpu")) continue;
+        const object = clangObject(b, clang, flags, &test_flags, &includes, b.fmt("{s}/{s}.c", .{ folder.folder, test_name }));
+        const program = clangProgram(b, clang, flags, &.{ &.{object}, support, library }, b.fmt("{s}-{s}", .{ test_name, name }));
+        const run = sanitizedRun(s, program, name, test_name);
+        run.addFileArg(command);
+        runWithDoubles(s, run, sanitized_doubles);
         step.dependOn(&run.step);
     };
+}
+
+fn sanitizedRun(s: Build, program: std.Build.LazyPath, name: []const u8, what: []const u8) *std.Build.Step.Run {
+    const run = std.Build.Step.Run.create(s.b, s.b.fmt("run {s} {s}", .{ name, what }));
+    run.addFileArg(program);
+    run.stdio = .inherit;
+    run.has_side_effects = true;
+    run.setCwd(s.b.path("."));
+    run.setEnvironmentVariable("SLT_SANITIZER", name); // slow tests do less
+    run.setEnvironmentVariable("CK_TIMEOUT_MULTIPLIER", "8");
+    run.setEnvironmentVariable("TSAN_OPTIONS", "halt_on_error=1 die_after_fork=0");
+    run.setEnvironmentVariable("ASAN_OPTIONS", "detect_leaks=1 allocator_may_return_null=1");
+    return run;
+}
+
+/// Linked by clang; of Check what a program does not need is not taken in.
+fn clangProgram(b: *std.Build, clang: []const u8, flags: []const []const u8, objects: []const []const std.Build.LazyPath, name: []const u8) std.Build.LazyPath {
+    const link = b.addSystemCommand(&.{clang});
+    link.addArgs(flags);
+    for (objects) |group| for (group) |o| link.addFileArg(o);
+    link.addArgs(&.{ "-Wl,--as-needed", "-lsodium", "-ljson-c", "-lcheck", "-lsubunit", "-lm", "-lrt", "-lpthread", "-ldl", "-o" });
+    return link.addOutputFileArg(name);
+}
+
+fn clangObjects(b: *std.Build, clang: []const u8, sanitize: []const []const u8, flags: []const []const u8, includes: []const []const u8, folder: []const u8, files: []const []const u8) []const std.Build.LazyPath {
+    var objects: std.ArrayList(std.Build.LazyPath) = .empty;
+    for (files) |file|
+        objects.append(b.allocator, clangObject(b, clang, sanitize, flags, includes, b.fmt("{s}/{s}", .{ folder, file }))) catch @panic("OOM");
+    return objects.items;
 }
 
 /// The library's objects by clang, with these sanitizer flags.
