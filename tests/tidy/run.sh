@@ -41,7 +41,14 @@ rule 'header names are unique across rooms' \
 rule 'the command uses public headers only' "$(offend '#include "[^"]*"' $(sources cli) | grep -vE "\"($(ls cli | grep '\.h$' | paste -sd'|' | sed 's/\./\\./g'))\"" || true)"
 rule 'only base/platform calls the operating system' \
     "$(offend '(^|[^a-z_>.])(open|openat|creat|read|write|pread|pwrite|rename|renameat2?|unlink|unlinkat|rmdir|mkdir|mkdirat|flock|mmap|munmap|mprotect|fork|vfork|execv[pe]*|posix_spawnp?|waitpid|kill|dlopen|dlsym|dlclose|fsync|fstat|stat|lstat|opendir|readdir|socket|pipe2?|fcntl|syscall|sysconf|getpid|geteuid|clock_gettime|nanosleep)\(' $(sources src | grep -v '^src/base/platform/') | grep -vE '(os->|\(\*|#define)' || true)"
-rule 'the environment is read by the command only' "$(offend '(^|[^a-z_])(secure_)?getenv\(|(^|[^a-z_])environ[^a-z_m]' $(sources src))"
+rule 'the environment is read by the command only, and set by nobody' \
+    "$(offend '(^|[^A-Za-z0-9_])((secure_)?getenv|setenv|putenv|unsetenv|clearenv)[[:space:]]*\(|(^|[^a-z_])environ[^a-z_m]' $(sources src)
+    offend '(^|[^A-Za-z0-9_])(setenv|putenv|unsetenv|clearenv)[[:space:]]*\(' $(sources cli))"
+rule 'no code runs before main, at exit or at the end of a thread' \
+    "$(offend '(^|[^A-Za-z0-9_])(atexit|at_quick_exit|on_exit|__cxa_(thread_)?atexit(_impl)?|pthread_key_create|tss_create)[[:space:]]*\(|__attribute__\(\(.*(con|de)structor|\.(init|fini)_array' $(sources src))"
+rule 'only base/platform closes a library, and no vendor'"'"'s is ever closed' \
+    "$(offend '(^|[^A-Za-z0-9_])dlclose[[:space:]]*\(' $(sources src cli | grep -v '^src/base/platform/')
+    offend 'dl_close' $(sources src/device/gpu src/device/cuda src/device/hip))"
 rule 'no printing, exiting or signals in the library' \
     "$(offend '(^|[^a-z_])(printf|fprintf|puts|perror|exit|_exit|abort|signal|sigaction)\(' $(sources src | grep -v '^src/base/platform/'))"
 rule 'libsodium only in key' "$(offend '#include <sodium' $(sources src cli | grep -v '^src/key/'))"
