@@ -26,6 +26,9 @@ typedef struct slw_text {
 
 /* Frees and empties; a text that holds nothing is fine. */
 SLW_API void slw_text_release(slw_text *text);
+/* A text with a copy of the bytes, from `allocator` (NULL: libc). `out` is untouched on failure: NO_MEMORY, USAGE. */
+SLW_API SLW_MUST_CHECK slw_code slw_text_copy(const slw_allocator *allocator, slw_bytes bytes, slw_text *out,
+                                              slw_error *err);
 
 /* A SHA-256 digest. Its text form is 64 lowercase hexadecimal digits and nothing else. */
 typedef struct slw_digest {

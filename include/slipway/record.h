@@ -50,6 +50,10 @@ SLW_API SLW_MUST_CHECK slw_code slw_record_append(slw_record *sequence, slw_reco
 /* Moves *item into a dict under a WTF-8 name; a name that is there already is USAGE, reason DUPLICATE. */
 SLW_API SLW_MUST_CHECK slw_code slw_record_set(slw_record *dict, slw_bytes name, slw_record **item, slw_error *err);
 
+/* Another record of the same value, which nobody owns yet: also of one that is part of another. */
+SLW_API SLW_MUST_CHECK slw_code slw_record_copy(const slw_allocator *allocator, const slw_record *record,
+                                                slw_record **out, slw_error *err);
+
 /* The exact text that is hashed, for a domain (NULL = SLW_DOMAIN_DEFAULT). `out` is untouched on failure. */
 SLW_API SLW_MUST_CHECK slw_code slw_record_encode(const slw_record *record, const char *domain, slw_text *out,
                                                   slw_error *err);

@@ -14,6 +14,19 @@ void slw_text_release(slw_text *text) {
     text->size = 0;
 }
 
+slw_code slw_text_copy(const slw_allocator *allocator, slw_bytes bytes, slw_text *out, slw_error *err) {
+    slwi_error_reset(err);
+    slw_allocator taken = SLW_ALLOCATOR_INIT;
+    if (out == NULL || (bytes.data == NULL && bytes.size != 0))
+        return slwi_fail(err, SLW_E_USAGE, NULL, "slw_text_copy needs bytes and `out`");
+    const slw_code rc = allocator != NULL ? slwi_allocator_take(allocator, &taken, err) : SLW_OK;
+    if (rc != SLW_OK) return rc;
+    char *data = slwi_strndup(&taken, bytes.data != NULL ? bytes.data : "", bytes.size);
+    if (data == NULL) return slwi_fail_memory(err, bytes.size);
+    *out = (slw_text){data, bytes.size, taken};
+    return SLW_OK;
+}
+
 void slw_digest_format(const slw_digest *digest, char out[SLW_DIGEST_TEXT_SIZE]) {
     slwi_hex_encode(digest->bytes, sizeof digest->bytes, out);
     out[SLW_DIGEST_TEXT_SIZE - 1] = '\0';

@@ -295,6 +295,53 @@ slw_code slw_record_set(slw_record *dict, slw_bytes name, slw_record **item, slw
     return SLW_OK;
 }
 
+/* One node without its items. */
+static slw_record *copy_node(const slw_allocator *allocator, const slw_record *from) {
+    const slw_bytes text = slwi_record_is_container(from) || from->kind == SLWI_RECORD_NONE ||
+                                   from->kind == SLWI_RECORD_BOOL || from->kind == SLWI_RECORD_FLOAT
+                               ? (slw_bytes){NULL, 0}
+                               : slwi_record_text(from);
+    slw_record *node = slwi_record_node(allocator, (slwi_record_kind)from->kind, text.data, text.size);
+    if (node == NULL) return NULL;
+    if (from->kind == SLWI_RECORD_BOOL || from->kind == SLWI_RECORD_FLOAT) node->as.bits = from->as.bits;
+    return node;
+}
+
+slw_code slw_record_copy(const slw_allocator *allocator, const slw_record *record, slw_record **out, slw_error *err) {
+    slw_allocator taken = SLW_ALLOCATOR_INIT;
+    slwi_error_reset(err);
+    if (record == NULL || record->tag != SLWI_RECORD_TAG || out == NULL)
+        return slwi_fail(err, SLW_E_USAGE, NULL, "slw_record_copy needs a record and `out`");
+    slw_code rc = slwi_allocator_take(allocator, &taken, err);
+    if (rc != SLW_OK) return rc;
+    slw_record *root = copy_node(&taken, record);
+    slw_record *to = root;
+    const slw_record *from = record;
+    if (root != NULL) root->height = record->height;
+    /* How many items the copy has says which is next, so that no stack is needed. */
+    while (to != NULL) {
+        if (slwi_record_is_container(to) && to->as.list.count < from->as.list.count) {
+            from = from->as.list.items[to->as.list.count];
+            slw_record *item = copy_node(&taken, from);
+            if (item == NULL || !slwi_record_reserve(to, 1)) {
+                slwi_free(&taken, item);
+                slw_record_release(&root);
+                break;
+            }
+            item->height = from->height;
+            slwi_record_push(to, item);
+            to = item;
+        } else if (to == root) {
+            *out = root;
+            return SLW_OK;
+        } else {
+            to = to->parent;
+            from = from->parent;
+        }
+    }
+    return slwi_fail_memory(err, sizeof *root);
+}
+
 void slw_record_release(slw_record **record) {
     if (record == NULL) return;
     slw_record *node = *record;

@@ -23,7 +23,7 @@ void slwi_found_binary_drop(slwi_found_binary *binary, const slw_allocator *allo
 
 static const slw_backend_vtable *reader_of(const search *at, slw_bytes bytes) {
     if (at->backend == NULL) return slwi_backend_recognise(bytes);
-    const slw_backend_vtable *reader = slwi_backend_find(at->backend);
+    const slw_backend_vtable *reader = slw_backend_find(at->backend);
     return reader != NULL && reader->recognises(bytes) ? reader : NULL;
 }
 
@@ -97,7 +97,7 @@ slw_code slwi_find_binary(slwi_entry *entry, const slw_allocator *allocator, con
     slwi_found_binary found = {0};
     slw_code rc = try_name(&at, spec != NULL ? slw_spec_keep(spec) : NULL, &found, err);
     if (rc == SLW_OK && found.image == NULL && backend != NULL) {
-        const slw_backend_vtable *reader = slwi_backend_find(backend);
+        const slw_backend_vtable *reader = slw_backend_find(backend);
         if (reader != NULL) rc = try_name(&at, reader->launch_binary, &found, err);
     }
     if (rc == SLW_OK && found.image == NULL) rc = try_all(&at, &found, err);

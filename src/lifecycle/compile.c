@@ -9,8 +9,8 @@
 static slw_code check_source(const slw_source *source, slw_error *err) {
     if (source == NULL || source->size != sizeof *source)
         return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "slw_source is NULL or of another version");
-    if ((source->path != NULL) == (source->text.data != NULL))
-        return slwi_fail(err, SLW_E_USAGE, NULL, "a source has either a path or a text");
+    if ((source->path != NULL) + (source->text.data != NULL) + (source->lowered != NULL) != 1)
+        return slwi_fail(err, SLW_E_USAGE, NULL, "a source has one of a path, a text and a form that is lowered");
     if (source->include_root_count > 0 && source->include_roots == NULL)
         return slwi_fail(err, SLW_E_USAGE, NULL, "the include roots are NULL");
     return SLW_OK;
@@ -38,28 +38,41 @@ static slwi_moment moment_of(const slwi_request *request, slw_phase phase) {
     return moment;
 }
 
-static void send_stages(const slwi_request *request, const slw_error *err) {
-    const slw_backend_vtable *backend = request->compiler->backend;
-    for (size_t i = 0; i < backend->stage_count; i++) {
-        const slwi_stage_mark *mark = &request->marks[i];
-        if (mark->start_ns == 0) continue;
-        slwi_moment moment = moment_of(request, SLW_PHASE_STAGE);
-        moment.stage = backend->stages[i].name;
-        moment.start_ns = mark->start_ns;
-        moment.duration_ns = mark->duration_ns;
-        moment.bytes = mark->bytes;
-        (void)slwi_moment_send(&moment, mark->code, err);
-    }
+static void send_stage(const slwi_request *request, const slwi_stage_mark *mark, const char *name,
+                       const slw_error *err) {
+    slwi_moment moment = moment_of(request, SLW_PHASE_STAGE);
+    moment.stage = name;
+    moment.start_ns = mark->start_ns;
+    moment.duration_ns = mark->duration_ns;
+    moment.bytes = mark->bytes;
+    (void)slwi_moment_send(&moment, mark->code, err);
 }
 
-/* The look-up (with the making of the key), the stages that ran, and the compile as a whole where there was one. */
+/* The stages that ran, each with an event of its own, and their times into `times` for the event of the compile. */
+static size_t send_stages(const slwi_request *request, const slw_error *err,
+                          slw_stage_time times[SLWI_STAGES_MAX + 1]) {
+    const slw_backend_vtable *backend = request->compiler->backend;
+    size_t count = 0;
+    for (size_t i = 0; i <= backend->stage_count; i++) {
+        const slwi_stage_mark *mark = i == 0 ? &request->lowering : &request->marks[i - 1];
+        const char *name = i == 0 ? "lower" : backend->stages[i - 1].name;
+        if (mark->start_ns == 0) continue;
+        times[count++] = (slw_stage_time){name, mark->code, mark->bytes, mark->start_ns, mark->duration_ns};
+        send_stage(request, mark, name, err);
+    }
+    return count;
+}
+
+/* The look-up (with the making of the key), the stages that ran, and the compile as a whole: of a hit it is only told,
+   for nothing was compiled. */
 static void send_events(const slwi_request *request, slw_code rc, const slw_build_report *report, uint64_t bytes,
                         const slw_error *err) {
     if (request->compiler->metrics == NULL) return;
     const uint64_t end_ns = slwi_now_ns();
     const int built = request->build_ns != 0 || (rc == SLW_OK && report->disposition != SLW_HIT);
     const uint64_t split_ns = request->build_ns != 0 ? request->build_ns : end_ns;
-    if (request->reason[0] == '\0') {
+    const int looked_up = request->reason[0] == '\0';
+    if (looked_up) {
         slwi_moment lookup = moment_of(request, SLW_PHASE_LOOKUP);
         lookup.start_ns = request->created_ns;
         lookup.duration_ns = split_ns - request->created_ns;
@@ -68,14 +81,19 @@ static void send_events(const slwi_request *request, slw_code rc, const slw_buil
         if (!built) lookup.bytes = bytes;
         (void)slwi_moment_send(&lookup, built ? SLW_OK : rc, err);
     }
-    send_stages(request, err);
-    if (!built && request->reason[0] == '\0') return;
+    slw_stage_time times[SLWI_STAGES_MAX + 1];
     slwi_moment compile = moment_of(request, SLW_PHASE_COMPILE);
-    compile.start_ns = split_ns;
-    compile.duration_ns = end_ns - split_ns;
+    compile.stages = times;
+    compile.stage_count = send_stages(request, err, times);
     compile.outcome = rc == SLW_OK ? slw_disposition_name(report->disposition) : "FAILED";
     compile.bytes = bytes;
-    (void)slwi_moment_send(&compile, rc, err);
+    const int counted = built || !looked_up;
+    compile.start_ns = counted ? split_ns : request->created_ns;
+    compile.duration_ns = end_ns - compile.start_ns;
+    if (counted)
+        (void)slwi_moment_send(&compile, rc, err);
+    else
+        (void)slwi_moment_tell(&compile, rc, err);
 }
 
 /* Asks the store, or builds privately where there is a reason to. */

@@ -28,6 +28,8 @@ static slw_stage_context stage_context(const slwi_request *request, const slw_bu
         .deadline_ns = build->deadline_ns,
         .cancel = build->cancel,
         .temporary_root = request->compiler->temporary_root,
+        .source_text =
+            request->text.data != NULL ? request->text : (slw_bytes){request->lowered.data, request->lowered.size},
     };
 }
 
@@ -138,12 +140,47 @@ static slw_code write_document(slwi_request *request, const slw_build_context *b
     return rc;
 }
 
+/* On a miss only, and timed as a stage of its own. */
+static slw_code lower(slwi_request *request, slw_error *err) {
+    const slw_lowered_source *source = request->source->lowered;
+    if (source == NULL) return SLW_OK;
+    slwi_stage_mark *mark = &request->lowering;
+    slw_text_release(&request->lowered);
+    mark->start_ns = slwi_now_ns();
+    slw_code rc = source->lower(source->context, &request->lowered, err);
+    mark->duration_ns = slwi_now_ns() - mark->start_ns;
+    if (rc == SLW_OK && request->lowered.size > SLW_LIMIT_SOURCE_BYTES) {
+        slwi_error_amount(err, "source", request->lowered.size, SLW_LIMIT_SOURCE_BYTES, "bytes");
+        rc = slwi_fail(err, SLW_E_LIMIT, NULL, "what the source was lowered to is too long");
+    }
+    if (rc == SLW_OK && request->lowered.data == NULL)
+        rc = slwi_fail(err, SLW_E_INVALID_SOURCE, "EMPTY", "the source was lowered to nothing");
+    mark->code = rc;
+    mark->bytes = rc == SLW_OK ? request->lowered.size : 0;
+    return rc;
+}
+
+/* What lies between the source and the binary is not kept where the caller wants the binary alone. */
+static slw_code drop_output(const slw_build_context *build, const char *name, slw_error *err) {
+    const slwi_os *os = slwi_os_get();
+    char path[SLW_LIMIT_PATH_BYTES];
+    const int size = snprintf(path, sizeof path, "%s/%s", build->directory, name);
+    if (size < 0 || (size_t)size >= sizeof path)
+        return slwi_fail(err, SLW_E_LIMIT, "PATH_TOO_LONG", "the path of the build directory is too long");
+    const int rc = os->unlinkat(os, AT_FDCWD, path, 0);
+    return rc < 0 ? slwi_fail_os(err, SLW_E_STORAGE, NULL, -rc, path, "a stage's output cannot be removed") : SLW_OK;
+}
+
 slw_code slwi_request_build(void *context, const slw_build_context *build, slw_error *err) {
     slwi_request *request = context;
-    slw_code rc = SLW_OK;
+    const slw_backend_vtable *backend = request->compiler->backend;
+    const size_t first = request->kind->first_stage;
     request->build_ns = slwi_now_ns();
-    for (size_t i = 0; rc == SLW_OK && i < request->compiler->backend->stage_count; i++)
-        rc = run_stage(request, build, i, err);
+    slw_code rc = lower(request, err);
+    for (size_t i = first; rc == SLW_OK && i < backend->stage_count; i++) rc = run_stage(request, build, i, err);
+    for (size_t i = first; rc == SLW_OK && i < backend->stage_count; i++) {
+        if (!slwi_request_keeps(request, i)) rc = drop_output(build, backend->stages[i].payload, err);
+    }
     if (rc == SLW_OK) rc = write_document(request, build, err);
     return rc;
 }

@@ -8,29 +8,79 @@
 #include "entry_document.h"
 #include "fail.h"
 #include "file.h"
+#include "memory.h"
 
 /* The whole source by path. Missing or unreadable is the source's fault, not the store's. */
-static slw_code read_source(slwi_request *request, slw_error *err) {
-    const slw_source *source = request->source;
-    slwi_buffer_init(&request->file, &request->compiler->allocator, SLW_LIMIT_SOURCE_BYTES);
-    if (source->path == NULL) {
-        if (source->text.size > SLW_LIMIT_SOURCE_BYTES) {
-            slwi_error_amount(err, "source", source->text.size, SLW_LIMIT_SOURCE_BYTES, "bytes");
-            return slwi_fail(err, SLW_E_LIMIT, NULL, "the source is too long");
-        }
-        request->text = source->text;
-        request->name = source->name != NULL ? source->name : "source";
-        return SLW_OK;
-    }
-    const char *slash = strrchr(source->path, '/');
-    request->name = source->name != NULL ? source->name : slash != NULL ? slash + 1 : source->path;
-    const slw_code rc = slwi_read_file(source->path, &request->file, err);
+static slw_code read_path(slwi_request *request, slw_error *err) {
+    const char *path = request->source->path;
+    const slw_code rc = slwi_read_file(path, &request->file, err);
     if (rc == SLW_E_STORAGE) {
         err->code = SLW_E_INVALID_SOURCE;
-        slwi_error_subject(err, source->path, strlen(source->path));
+        slwi_error_subject(err, path, strlen(path));
         return SLW_E_INVALID_SOURCE;
     }
-    request->text = (slw_bytes){request->file.data, request->file.size};
+    request->text = (slw_bytes){request->file.data != NULL ? request->file.data : "", request->file.size};
+    return rc;
+}
+
+static slw_code take_text(slwi_request *request, slw_error *err) {
+    const slw_bytes text = request->source->text;
+    if (text.size > SLW_LIMIT_SOURCE_BYTES) {
+        slwi_error_amount(err, "source", text.size, SLW_LIMIT_SOURCE_BYTES, "bytes");
+        return slwi_fail(err, SLW_E_LIMIT, NULL, "the source is too long");
+    }
+    request->text = text;
+    return SLW_OK;
+}
+
+/* Its record stands for it in the key; its flags come before the request's. */
+static slw_code take_lowered(slwi_request *request, slw_error *err) {
+    const slw_allocator *allocator = &request->compiler->allocator;
+    const slw_lowered_source *lowered = request->source->lowered;
+    slw_record *record = NULL;
+    slw_code rc = slw_lowered_source_record(allocator, lowered, &record, err);
+    if (rc == SLW_OK) rc = slw_record_digest(record, SLW_DOMAIN_DEFAULT, &request->source_digest, err);
+    slw_record_release(&record);
+    if (rc != SLW_OK || lowered->flag_count == 0) return rc;
+    const size_t asked = request->options.flag_count;
+    request->flags = slwi_alloc_array(allocator, lowered->flag_count + asked, sizeof *request->flags);
+    if (request->flags == NULL) return slwi_fail_memory(err, (lowered->flag_count + asked) * sizeof *request->flags);
+    memcpy(request->flags, lowered->flags, lowered->flag_count * sizeof *request->flags);
+    if (asked > 0) memcpy(request->flags + lowered->flag_count, request->options.flags, asked * sizeof *request->flags);
+    request->options.flags = request->flags;
+    request->options.flag_count = lowered->flag_count + asked;
+    return SLW_OK;
+}
+
+/* What the caller says, else what the name ends with where the backend knows that, else the backend's first. */
+static slw_code find_kind(slwi_request *request, slw_error *err) {
+    const slw_backend_vtable *backend = request->compiler->backend;
+    const char *said = request->source->extension;
+    if (said == NULL) {
+        const char *dot = strrchr(request->name, '.');
+        request->kind = dot != NULL ? slwi_backend_source(backend, dot + 1) : NULL;
+        if (request->kind == NULL) request->kind = &backend->sources[0];
+        return SLW_OK;
+    }
+    request->kind = slwi_backend_source(backend, said);
+    if (request->kind != NULL) return SLW_OK;
+    slwi_error_subject(err, said, strlen(said));
+    for (size_t i = 0; i < backend->source_count; i++) slwi_error_tried(err, backend->sources[i].extension);
+    return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "SOURCE_KIND", "%s does not begin with a source of the kind %.32s",
+                     backend->name, said);
+}
+
+static slw_code read_source(slwi_request *request, slw_error *err) {
+    const slw_source *source = request->source;
+    const char *slash = source->path != NULL ? strrchr(source->path, '/') : NULL;
+    const char *own = source->path == NULL ? "source" : slash != NULL ? slash + 1 : source->path;
+    slwi_buffer_init(&request->file, &request->compiler->allocator, SLW_LIMIT_SOURCE_BYTES);
+    request->name = source->name != NULL ? source->name : own;
+    slw_code rc = find_kind(request, err);
+    if (rc != SLW_OK) return rc;
+    if (source->lowered != NULL) return take_lowered(request, err);
+    rc = source->path != NULL ? read_path(request, err) : take_text(request, err);
+    if (rc == SLW_OK) slw_sha256(request->text, &request->source_digest);
     return rc;
 }
 
@@ -52,6 +102,9 @@ static slw_code open_job(slwi_request *request, slw_error *err) {
         .options = &request->options,
         .source_text = request->text,
         .source_name = request->name,
+        .extension = request->kind->extension,
+        .source_digest = request->source_digest,
+        .is_lowered = request->source->lowered != NULL,
         .identity = request->headers,
     };
     return compiler->backend->job_open(request->toolchain->state, &asked, &request->job, err);
@@ -83,18 +136,25 @@ static slw_code make_key(slwi_request *request, slw_error *err) {
     return slw_key_create(&inputs, &request->key, err);
 }
 
+int slwi_request_keeps(const slwi_request *request, size_t stage) {
+    return !request->options.store_binary_only || stage + 1 == request->compiler->backend->stage_count;
+}
+
 static slw_code make_spec(slwi_request *request, slw_error *err) {
     const slw_backend_vtable *backend = request->compiler->backend;
     slw_bytes required[SLWI_STAGES_MAX + 1];
-    for (size_t i = 0; i < backend->stage_count; i++)
-        required[i] = (slw_bytes){backend->stages[i].payload, strlen(backend->stages[i].payload)};
-    required[backend->stage_count] = (slw_bytes){SLWI_ENTRY_DOCUMENT_NAME, strlen(SLWI_ENTRY_DOCUMENT_NAME)};
+    size_t count = 0;
+    for (size_t i = request->kind->first_stage; i < backend->stage_count; i++) {
+        if (slwi_request_keeps(request, i))
+            required[count++] = (slw_bytes){backend->stages[i].payload, strlen(backend->stages[i].payload)};
+    }
+    required[count++] = (slw_bytes){SLWI_ENTRY_DOCUMENT_NAME, strlen(SLWI_ENTRY_DOCUMENT_NAME)};
     slw_spec_inputs inputs = SLW_SPEC_INPUTS_INIT;
     inputs.allocator = request->compiler->allocator;
     inputs.state = SLW_READY;
     inputs.build_kind = SLW_SINGLE;
     inputs.required_files = required;
-    inputs.required_file_count = backend->stage_count + 1;
+    inputs.required_file_count = count;
     inputs.keep = backend->launch_binary;
     return slw_spec_create(&inputs, &request->spec, err);
 }
@@ -166,5 +226,7 @@ void slwi_request_end(slwi_request *request) {
     slw_identity_release(&request->headers);
     slw_key_release(&request->key);
     slw_spec_release(&request->spec);
+    slw_text_release(&request->lowered);
     slwi_buffer_free(&request->file);
+    slwi_free(&request->compiler->allocator, (void *)request->flags);
 }

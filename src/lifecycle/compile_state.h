@@ -7,11 +7,11 @@
 
 #include <pthread.h>
 
+#include "backends.h"
 #include "buffer.h"
 #include "phase.h"
 
 #define SLWI_TAG_COMPILER 0x53434d50u
-#define SLWI_STAGES_MAX   16u
 
 /* One snapshot of the toolchain. When a file of it changes, the next compile takes a new one; the old ones stay
    until the compiler is closed, because callers hold pointers into them. */
@@ -33,6 +33,7 @@ struct slw_compiler {
     char *temporary_root;
     slw_memo *memo;
     int policy;
+    uint32_t audits_per_million;
     uint64_t generation; /* of forks: whose mutex it is */
     pthread_mutex_t mutex;
     pthread_mutex_t *lock;  /* it; to look is no change that const has to forbid */
@@ -53,8 +54,12 @@ typedef struct slwi_request {
     const slw_source *source;
     slw_compile_options options;
     const char *name;
-    slwi_buffer file; /* the source's text when it came by path */
-    slw_bytes text;
+    slwi_buffer file;    /* the source's text when it came by path */
+    slw_bytes text;      /* data NULL: lowered on a miss */
+    slw_text lowered;
+    slw_digest source_digest;
+    const slw_source_kind *kind;
+    const char **flags; /* the lowered source's and the request's; NULL: the request's alone */
     slw_identity *headers; /* its own: remembers the include roots of this request for the recheck */
     void *job;
     slw_key *key; /* NULL: no usable identity, or inputs the key does not hold */
@@ -63,6 +68,7 @@ typedef struct slwi_request {
     uint64_t created_ns;
     uint64_t build_ns; /* when the first stage began; 0: nothing was built */
     slwi_stage_mark marks[SLWI_STAGES_MAX];
+    slwi_stage_mark lowering; /* before the first stage, for a source that is lowered */
 } slwi_request;
 
 /* The toolchain in force; a new snapshot when the last one was found changed. */
@@ -71,6 +77,8 @@ slw_code slwi_compiler_toolchain(slw_compiler *compiler, slwi_toolchain **out, s
 /* Everything up to the key: source read, job opened, records digested, spec made. Partly filled on failure. */
 slw_code slwi_request_prepare(slwi_request *request, slw_error *err);
 void slwi_request_end(slwi_request *request);
+/* Whether what a stage leaves is a payload of the entry. */
+int slwi_request_keeps(const slwi_request *request, size_t stage);
 
 /* The builder's two functions; the context is the request. */
 slw_code slwi_request_build(void *context, const slw_build_context *build, slw_error *err);

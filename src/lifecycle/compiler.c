@@ -10,16 +10,22 @@ static int is_compiler(const slw_compiler *compiler) {
     return compiler != NULL && compiler->tag == SLWI_TAG_COMPILER;
 }
 
-static slw_code check_backend(const slw_backend_vtable *backend, slw_error *err) {
-    if (backend->size != sizeof *backend || backend->abi != SLW_BACKEND_ABI)
-        return slwi_fail(err, SLW_E_USAGE, "BAD_ABI", "the backend is made for another version");
-    int has_launch_binary = 0;
-    for (size_t i = 0; i < backend->stage_count && i < SLWI_STAGES_MAX; i++)
-        has_launch_binary |= strcmp(backend->stages[i].payload, backend->launch_binary) == 0;
-    if (backend->stage_count == 0 || backend->stage_count > SLWI_STAGES_MAX || !has_launch_binary)
-        return slwi_fail(err, SLW_E_USAGE, "BAD_BACKEND",
-                         "the backend has no stages, too many, or none that makes its launch binary");
-    return SLW_OK;
+/* The one that is given or named, else the one that the target and the kind of source decide, else the host's. */
+static slw_code choose_backend(const slw_compiler_options *options, const slw_backend_vtable **out, slw_error *err) {
+    const char *name = options->backend;
+    if (options->backend_impl != NULL) {
+        *out = options->backend_impl;
+        return slwi_backend_check(*out, err);
+    }
+    if (name == NULL && (options->target != NULL || options->extension != NULL)) {
+        const slw_code rc = slw_backend_choose(options->target, options->extension, &name, err);
+        if (rc != SLW_OK) return rc;
+    }
+    if (name == NULL) name = "host";
+    *out = slw_backend_find(name);
+    if (*out != NULL) return slwi_backend_check(*out, err);
+    slwi_error_subject(err, name, strlen(name));
+    return slwi_fail(err, SLW_E_UNSUPPORTED, "NO_BACKEND", "this build has no backend of that name");
 }
 
 static slw_code check_options(const slw_compiler_options *options, const slw_backend_vtable **backend, slw_error *err) {
@@ -31,13 +37,9 @@ static slw_code check_options(const slw_compiler_options *options, const slw_bac
     if (strcmp(slwi_store_domain(options->store), SLW_DOMAIN_DEFAULT) != 0)
         return slwi_fail(err, SLW_E_USAGE, "BAD_DOMAIN", "compile() fills stores of the domain %s only",
                          SLW_DOMAIN_DEFAULT);
-    const char *name = options->backend != NULL ? options->backend : "host";
-    *backend = options->backend_impl != NULL ? options->backend_impl : slwi_backend_find(name);
-    if (*backend == NULL) {
-        slwi_error_subject(err, name, strlen(name));
-        return slwi_fail(err, SLW_E_UNSUPPORTED, "NO_BACKEND", "this build has no backend of that name");
-    }
-    return check_backend(*backend, err);
+    if (options->audits_per_million > 1000000u)
+        return slwi_fail(err, SLW_E_USAGE, "BAD_OPTION", "%u audits of a million hits", options->audits_per_million);
+    return choose_backend(options, backend, err);
 }
 
 static void free_toolchain(slw_compiler *compiler, slwi_toolchain *toolchain) {
@@ -143,6 +145,7 @@ slw_code slw_compiler_open(const slw_compiler_options *options, slw_compiler **o
     compiler->backend = backend;
     compiler->memo = options->memo;
     compiler->policy = options->identity;
+    compiler->audits_per_million = options->audits_per_million;
     compiler->generation = slwi_fork_generation();
     rc = copy_text(&allocator, options->compiler, &compiler->compiler, err);
     if (rc == SLW_OK) rc = copy_text(&allocator, options->search_path, &compiler->search_path, err);

@@ -79,7 +79,7 @@ static slw_code hydrate_document(slwi_core *core, int *found, uint64_t *bytes, s
     *found = 1;
     rc = settle(core, box, err);
     if (rc != SLW_OK) return rc;
-    const slw_backend_vtable *reader = slwi_backend_find(box->contract->backend);
+    const slw_backend_vtable *reader = slw_backend_find(box->contract->backend);
     if (reader != NULL && reader->reader_revision != box->contract->reader_revision) {
         rc = derive_anew(core, reader, err);
         if (rc == SLW_OK) *bytes += core->launch_bytes;
@@ -130,7 +130,7 @@ static slw_code check_options(const slw_hydrate_options *options, slw_error *err
                          "launch_binary is neither SLW_HYDRATE_LAZY nor SLW_HYDRATE_EAGER");
     if (options->metadata.data == NULL && options->metadata.size != 0)
         return slwi_fail(err, SLW_E_USAGE, "BAD_OPTION", "metadata has a size and no bytes");
-    if (options->backend != NULL && slwi_backend_find(options->backend) == NULL) {
+    if (options->backend != NULL && slw_backend_find(options->backend) == NULL) {
         slwi_error_subject(err, options->backend, strlen(options->backend));
         return slwi_fail(err, SLW_E_UNSUPPORTED, "NO_BACKEND", "this build has no backend of that name");
     }
@@ -209,7 +209,7 @@ static slw_code fill_direct(slwi_core *core, slw_bytes binary, const char *name,
         return slwi_fail_os(err, SLW_E_STORAGE, NULL, -sealed, NULL, "the binary's memory cannot be sealed");
     slw_sha256(slwi_image_bytes(image), &core->launch_sha256);
     core->launch_bytes = binary.size;
-    const slw_backend_vtable *reader = options->backend != NULL ? slwi_backend_find(options->backend)
+    const slw_backend_vtable *reader = options->backend != NULL ? slw_backend_find(options->backend)
                                                                 : slwi_backend_recognise(slwi_image_bytes(image));
     if (reader == NULL) {
         slwi_error_subject(err, name, strlen(name));

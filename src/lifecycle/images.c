@@ -72,7 +72,7 @@ slw_code slwi_core_check_binary(slwi_core *core, slwi_image **out, slw_error *er
     if (rc != SLW_OK) return rc;
     *out = image;
     const slw_contract *stored = core->box->contract;
-    const slw_backend_vtable *reader = slwi_backend_find(stored->backend);
+    const slw_backend_vtable *reader = slw_backend_find(stored->backend);
     /* A reader that is not built in cannot be asked; its contract was written by the compile() that used it. */
     if (reader == NULL || atomic_load_explicit(&core->launch_read, memory_order_acquire)) return SLW_OK;
     slw_contract *derived = NULL;

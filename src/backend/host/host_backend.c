@@ -1,6 +1,8 @@
 /* The host backend as a vtable. */
 #include "host_backend.h"
 
+#include <string.h>
+
 #include "backends.h"
 #include "host_job.h"
 #include "host_reader.h"
@@ -35,6 +37,12 @@ static slw_code read_contract(const slw_allocator *allocator, slw_bytes binary, 
     return slwi_host_read_contract(allocator, binary, name, out, err);
 }
 
+static int supports_target(const char *target) {
+    return strcmp(target, "host") == 0 || strcmp(target, slwi_host_target()) == 0;
+}
+
+static const slw_source_kind sources[] = {{"c", SLWI_HOST_STAGE_OBJECT}};
+
 const slw_backend_vtable slwi_host_backend = {
     .size = sizeof(slw_backend_vtable),
     .abi = SLW_BACKEND_ABI,
@@ -43,6 +51,9 @@ const slw_backend_vtable slwi_host_backend = {
     .stages = slwi_host_stages,
     .stage_count = SLWI_HOST_STAGE_COUNT,
     .launch_binary = SLWI_HOST_LAUNCH_BINARY,
+    .sources = sources,
+    .source_count = sizeof sources / sizeof *sources,
+    .supports_target = supports_target,
     .toolchain_open = toolchain_open,
     .toolchain_close = toolchain_close,
     .toolchain_path = toolchain_path,

@@ -94,7 +94,9 @@ static slw_code fill(slwi_host_job *job, const slw_compile_request *request, slw
     job->name = slwi_strndup(&job->allocator, name, strlen(name));
     if (job->name == NULL) return slwi_fail_memory(err, strlen(name));
     job->source = request->source_text;
-    if (job->source.data == NULL) job->source.data = "";
+    if (job->source.data == NULL) job->source = (slw_bytes){"", 0};
+    job->source_digest = request->source_digest;
+    job->is_lowered = request->is_lowered;
     job->identity = request->identity;
     slw_code rc = check_target(request->options->target, err);
     if (rc == SLW_OK) rc = take_roots(job, request->source, err);
@@ -192,12 +194,10 @@ static slw_code append_root(slwi_host_job *job, slw_record *list, const char *ro
 
 static slw_code fill_source(slwi_host_job *job, slw_record *dict, slw_error *err) {
     slw_record *item = NULL;
-    slw_digest digest;
-    slw_sha256(job->source, &digest);
     slw_code rc = os_text(&job->allocator, job->name, &item, err);
     if (rc == SLW_OK) rc = set(dict, "name", &item, err);
-    if (rc == SLW_OK) rc = digest_text(&job->allocator, &digest, &item, err);
-    if (rc == SLW_OK) rc = set(dict, "sha256", &item, err);
+    if (rc == SLW_OK) rc = digest_text(&job->allocator, &job->source_digest, &item, err);
+    if (rc == SLW_OK) rc = set(dict, job->is_lowered ? "lowered" : "sha256", &item, err);
     if (rc == SLW_OK) rc = slw_record_list(&job->allocator, &item, err);
     for (size_t i = 0; rc == SLW_OK && i < job->roots.count; i++) rc = append_root(job, item, job->roots.items[i], err);
     if (rc == SLW_OK) rc = set(dict, "include_roots", &item, err);

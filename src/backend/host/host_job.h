@@ -15,7 +15,10 @@ typedef struct slwi_host_job {
     slw_allocator allocator;
     const slwi_host_toolchain *toolchain;
     slw_identity *identity; /* the compiler's; borrowed */
-    slw_bytes source;       /* borrowed */
+    slw_bytes source; /* borrowed; empty where it comes with the stage */
+    slw_digest source_digest;
+    int is_lowered;
+    const char *lowered_why; /* what is_lowered came to reaches outside the key; NULL: it does not. Static */
     char *name;             /* of the source */
     slwi_tool_list roots;   /* declared include roots, absolute */
     slwi_host_options options;

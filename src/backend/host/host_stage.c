@@ -94,7 +94,8 @@ static slw_code run_object(slwi_host_job *job, slwi_tool_work *w) {
     slwi_tool_list arguments;
     slwi_tool_list_init(&arguments, &job->allocator);
     /* The bytes of the request, whatever the file has become. */
-    slw_code rc = slwi_tool_work_write_source(w, SLWI_HOST_SOURCE_FILE, job->source);
+    slw_code rc = slwi_tool_work_write_source(w, SLWI_HOST_SOURCE_FILE, w->context->source_text);
+    if (job->is_lowered) job->lowered_why = slwi_host_source_reason(w->context->source_text);
     if (rc == SLW_OK) rc = write_header(w);
     if (rc == SLW_OK) {
         compile_arguments(job, w, &arguments);
@@ -148,6 +149,7 @@ slw_code slwi_host_job_confirm(void *opaque, const slw_stage_context *context, s
     slwi_tool_list own;
     char work[SLWI_TOOL_PATH_MAX];
     if (!job->compiled) return SLW_OK; /* the object was given */
+    if (job->lowered_why != NULL) return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "SOURCE", "%s", job->lowered_why);
     slwi_tool_list_init(&roots, &job->allocator);
     slwi_tool_list_init(&own, &job->allocator);
     slwi_tool_list_add_all(&roots, &job->roots);

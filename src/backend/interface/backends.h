@@ -6,8 +6,13 @@
 
 #include "json.h"
 
-const slw_backend_vtable *slwi_backend_find(const char *name);      /* NULL: none of that name */
+#define SLWI_STAGES_MAX 16u
+
 const slw_backend_vtable *slwi_backend_recognise(slw_bytes binary); /* by content; NULL: nobody's */
+/* USAGE (BAD_ABI, BAD_BACKEND) for a vtable that nobody can compile with. */
+slw_code slwi_backend_check(const slw_backend_vtable *backend, slw_error *err);
+/* NULL: it does not begin with such a source. */
+const slw_source_kind *slwi_backend_source(const slw_backend_vtable *backend, const char *extension);
 
 /* Writes a contract as one canonical JSON object (of schema SLW_CONTRACT_SCHEMA); reads it back, every field checked
    and bounded: INVALID_METADATA with the field as subject. A contract read and written again gives the same text. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends.h"
+#include <slipway/key.h>
 #include "host_backend.h"
 #include "slt.h"
 
@@ -91,6 +92,8 @@ static inline slw_code fixture_job(fixture_toolchain *t, const fixture_request *
     request.source_text.data = r->text != NULL ? r->text : fixture_kernel;
     request.source_text.size = strlen(request.source_text.data);
     request.source_name = r->name != NULL ? r->name : "kernel.c";
+    request.extension = "c";
+    slw_sha256(request.source_text, &request.source_digest);
     request.identity = t->identity;
     return slwi_host_backend.job_open(t->toolchain, &request, job, err);
 }
@@ -102,6 +105,8 @@ static inline slw_stage_context fixture_context(const fixture_request *r, const 
     context.directory = directory;
     context.deadline_ns = r->deadline_ns != 0 ? r->deadline_ns : UINT64_MAX;
     context.cancel = r->cancel;
+    context.source_text.data = r->text != NULL ? r->text : fixture_kernel;
+    context.source_text.size = strlen(context.source_text.data);
     return context;
 }
 

@@ -44,7 +44,7 @@ START_TEST(another_s_binary_is_not_recognised) {
 END_TEST
 
 START_TEST(compiling_is_refused_in_words) {
-    const slw_backend_vtable *backend = slwi_backend_find("cuda");
+    const slw_backend_vtable *backend = slw_backend_find("cuda");
     ck_assert_ptr_eq(backend, &slwi_cuda_backend);
     ck_assert_uint_eq(backend->size, sizeof(*backend));
     ck_assert_uint_eq(backend->abi, SLW_BACKEND_ABI);

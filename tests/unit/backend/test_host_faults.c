@@ -131,7 +131,7 @@ static slw_code whole_job(fixture_toolchain *t, const slw_allocator *allocator, 
     slw_record_release(&record);
     if (rc == SLW_OK) rc = slwi_host_backend.job_option_record(job, &record, err);
     slw_record_release(&record);
-    slw_stage_context context = {sizeof(context), directory, UINT64_MAX, NULL, temporary};
+    slw_stage_context context = {sizeof(context), directory, UINT64_MAX, NULL, temporary, request.source_text};
     if (rc == SLW_OK) rc = slwi_host_backend.job_run(job, 0, &context, err);
     if (rc == SLW_OK) rc = slwi_host_backend.job_run(job, 1, &context, err);
     if (rc == SLW_OK) rc = slwi_host_backend.job_confirm(job, &context, err);

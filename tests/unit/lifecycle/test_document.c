@@ -100,7 +100,7 @@ static char *document_of(const slw_contract *contract, size_t *size) {
 }
 
 static slw_contract *host_contract(const char *name) {
-    const slw_backend_vtable *host = slwi_backend_find("host");
+    const slw_backend_vtable *host = slw_backend_find("host");
     const slw_allocator libc = SLW_ALLOCATOR_INIT;
     slw_contract *contract = NULL;
     slt_ok(host->read_contract(&libc, image->image.bytes, name, NULL, &contract, &world.err), &world.err);
