@@ -137,6 +137,10 @@ START_TEST(answers_are_those_that_were_measured) {
     ck_assert_int_eq(api.hipInit(0), 101);
     ck_assert_int_eq(api.hipInit(1), 101);
     ck_assert_uint_eq(threads_now(), threads);
+    ck_assert_int_eq(api.hipGetDeviceCount(&device), 100); /* as before it, and in a child */
+    ck_assert_int_eq(device, 0);
+    child_counts_nothing();
+    device = 77;
     ck_assert_int_eq(api.hipGetDevice(&device), 101);
     ck_assert_int_eq(device, 77);
     ck_assert_int_eq(api.hipSetDevice(0), 101);
