@@ -84,6 +84,7 @@ static void on_event(void *context, const slw_event *event) {
         }
         break;
     case SLW_PHASE_COMPILE:
+        if (event->hit) break; /* nothing was compiled: it stays SKIPPED */
         record(r, COMPILE, outcome, event->duration_ns, event->bytes, 1);
         break;
     case SLW_PHASE_HYDRATE:

@@ -3,41 +3,21 @@
 
 #include "fail.h"
 #include "json.h"
-#include "measure.h"
-#include "memory.h"
-
-static int compare_text(const char *a, const char *b) {
-    return strcmp(a, b);
-}
-
-/* Rows in the order of the document: phase, backend, target, stage, and what had no row of its own last. */
-static int compare_rows(const slwi_metrics_row *a, const slwi_metrics_row *b) {
-    if (a->phase != b->phase) return a->phase < b->phase ? -1 : 1;
-    if (a->overflow != b->overflow) return a->overflow < b->overflow ? -1 : 1;
-    int order = compare_text(a->backend, b->backend);
-    if (order == 0) order = compare_text(a->target, b->target);
-    if (order == 0) order = compare_text(a->stage, b->stage);
-    return order;
-}
-
-/* By insertion: qsort may allocate behind the allocator's back, and the rows are few. */
-static void sort_rows(slwi_metrics_row *rows, size_t count) {
-    for (size_t i = 1; i < count; i++) {
-        const slwi_metrics_row row = rows[i];
-        size_t at = i;
-        for (; at > 0 && compare_rows(&rows[at - 1], &row) > 0; at--) rows[at] = rows[at - 1];
-        rows[at] = row;
-    }
-}
+#include "metrics_state.h"
 
 static void put_optional(slwi_json_writer *writer, const char *name, const char *text) {
     slwi_json_key(writer, name);
-    slwi_json_put_text(writer, text[0] != '\0' ? text : NULL);
+    slwi_json_put_text(writer, text != NULL && text[0] != '\0' ? text : NULL);
 }
 
 static void put_number(slwi_json_writer *writer, const char *name, uint64_t value) {
     slwi_json_key(writer, name);
     slwi_json_put_u64(writer, value);
+}
+
+static void put_truth(slwi_json_writer *writer, const char *name, uint32_t value) {
+    slwi_json_key(writer, name);
+    slwi_json_put_bool(writer, value != 0);
 }
 
 /* Bucket i is written as its exclusive upper bound 2^i; empty ones are left out, the last has no bound (null). */
@@ -60,7 +40,7 @@ static void put_histogram(slwi_json_writer *writer, const slwi_metrics_row *row)
 
 static void put_row(slwi_json_writer *writer, const slwi_metrics_row *row) {
     slwi_json_object_begin(writer);
-    put_optional(writer, "backend", row->backend);
+    put_optional(writer, "backend", row->labels.backend);
     put_number(writer, "bytes", row->bytes);
     put_number(writer, "count", row->count);
     put_histogram(writer, row);
@@ -69,93 +49,156 @@ static void put_row(slwi_json_writer *writer, const slwi_metrics_row *row) {
     for (size_t i = 0; i < SLWI_METRICS_OUTCOMES; i++)
         if (row->outcomes[i] > 0) put_number(writer, slwi_metrics_outcome_names[i], row->outcomes[i]);
     slwi_json_object_end(writer);
-    slwi_json_key(writer, "overflow");
-    slwi_json_put_bool(writer, (int)row->overflow);
+    put_truth(writer, "overflow", row->overflow);
     slwi_json_key(writer, "phase");
     slwi_json_put_text(writer, slw_phase_name((slw_phase)row->phase));
-    put_optional(writer, "stage", row->stage);
-    put_optional(writer, "target", row->target);
+    put_optional(writer, "stage", row->labels.stage);
+    put_optional(writer, "target", row->labels.target);
     put_number(writer, "total_ns", row->total_ns);
     slwi_json_object_end(writer);
 }
 
-static uint64_t hits_of(const slwi_metrics_row *row) {
-    for (size_t i = 0; i < SLWI_METRICS_OUTCOMES; i++)
-        if (strcmp(slwi_metrics_outcome_names[i], "HIT") == 0) return row->outcomes[i];
-    return 0;
+static void put_transitions(slwi_json_writer *writer, const slwi_metrics_view *view) {
+    slwi_json_key(writer, "transitions");
+    slwi_json_array_begin(writer);
+    for (size_t i = 0; i < view->row_count; i++) put_row(writer, &view->rows[i]);
+    slwi_json_array_end(writer);
 }
 
-/* One line a (backend, target) that was looked up. */
-static void put_hit_ratios(slwi_json_writer *writer, const slwi_metrics_row *rows, size_t count) {
+/* One object a (backend, target) that was looked up. */
+static void put_hit_ratios(slwi_json_writer *writer, const slwi_metrics_view *view) {
+    const size_t hit = slwi_metrics_outcome_index("HIT");
     slwi_json_key(writer, "hit_ratio");
     slwi_json_array_begin(writer);
-    for (size_t i = 0; i < count; i++) {
-        const slwi_metrics_row *row = &rows[i];
-        if (row->phase != SLW_PHASE_LOOKUP || row->count == 0) continue;
+    for (size_t i = 0; i < view->row_count; i++) {
+        const slwi_metrics_row *row = &view->rows[i];
+        if (row->phase != SLW_PHASE_LOOKUP) continue;
         slwi_json_object_begin(writer);
-        put_optional(writer, "backend", row->backend);
-        put_number(writer, "hits", hits_of(row));
+        put_optional(writer, "backend", row->labels.backend);
+        put_number(writer, "hits", row->outcomes[hit]);
         put_number(writer, "lookups", row->count);
+        put_truth(writer, "overflow", row->overflow);
         slwi_json_key(writer, "ratio");
-        slwi_json_put_double(writer, (double)hits_of(row) / (double)row->count);
-        put_optional(writer, "target", row->target);
+        slwi_json_put_double(writer, (double)row->outcomes[hit] / (double)row->count);
+        put_optional(writer, "target", row->labels.target);
         slwi_json_object_end(writer);
     }
     slwi_json_array_end(writer);
 }
 
-/* Creation to first successful launch, by the architecture of the device. */
-static void put_first_launches(slwi_json_writer *writer, const slwi_metrics_row *rows, size_t count) {
-    slwi_json_key(writer, "creation_to_first_launch");
+/* One object a (backend, target) of one phase: how much, how long. */
+static void put_phase(slwi_json_writer *writer, const char *name, const slwi_metrics_view *view, slw_phase phase) {
+    slwi_json_key(writer, name);
     slwi_json_array_begin(writer);
-    for (size_t i = 0; i < count; i++) {
-        const slwi_metrics_row *row = &rows[i];
-        if (row->phase != SLW_PHASE_FIRST_LAUNCH || row->count == 0) continue;
+    for (size_t i = 0; i < view->row_count; i++) {
+        const slwi_metrics_row *row = &view->rows[i];
+        if (row->phase != (uint32_t)phase) continue;
         slwi_json_object_begin(writer);
+        put_optional(writer, "backend", row->labels.backend);
+        put_number(writer, "bytes", row->bytes);
         put_number(writer, "count", row->count);
         put_number(writer, "mean_ns", row->total_ns / row->count);
-        put_optional(writer, "target", row->target);
+        put_truth(writer, "overflow", row->overflow);
+        put_optional(writer, "target", row->labels.target);
+        put_number(writer, "total_ns", row->total_ns);
         slwi_json_object_end(writer);
     }
     slwi_json_array_end(writer);
+}
+
+static int same_stage(const slwi_metrics_row *a, const slwi_metrics_row *b) {
+    return a->phase == b->phase && a->overflow == b->overflow && strcmp(a->labels.backend, b->labels.backend) == 0 &&
+           strcmp(a->labels.stage, b->labels.stage) == 0;
+}
+
+static uint64_t add_saturated(uint64_t a, uint64_t b) {
+    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
+}
+
+/* The sum over the targets of a (backend, stage), written where its first row stands. */
+static void put_stage(slwi_json_writer *writer, const slwi_metrics_view *view, size_t first) {
+    const slwi_metrics_row *of = &view->rows[first];
+    uint64_t bytes = 0;
+    uint64_t count = 0;
+    uint64_t total_ns = 0;
+    for (size_t i = first; i < view->row_count; i++) {
+        const slwi_metrics_row *row = &view->rows[i];
+        if (!same_stage(of, row)) continue;
+        bytes = add_saturated(bytes, row->bytes);
+        count += row->count;
+        total_ns = add_saturated(total_ns, row->total_ns);
+    }
+    slwi_json_object_begin(writer);
+    put_optional(writer, "backend", of->labels.backend);
+    put_number(writer, "bytes", bytes);
+    put_number(writer, "count", count);
+    put_number(writer, "mean_ns", total_ns / count);
+    put_truth(writer, "overflow", of->overflow);
+    put_optional(writer, "stage", of->labels.stage);
+    put_number(writer, "total_ns", total_ns);
+    slwi_json_object_end(writer);
+}
+
+static void put_lowering(slwi_json_writer *writer, const slwi_metrics_view *view) {
+    slwi_json_key(writer, "lowering");
+    slwi_json_array_begin(writer);
+    for (size_t i = 0; i < view->row_count; i++) {
+        int first = view->rows[i].phase == SLW_PHASE_STAGE;
+        for (size_t before = 0; first && before < i; before++)
+            if (same_stage(&view->rows[before], &view->rows[i])) first = 0;
+        if (first) put_stage(writer, view, i);
+    }
+    slwi_json_array_end(writer);
+}
+
+static void put_errors(slwi_json_writer *writer, const slwi_metrics_view *view) {
+    slwi_json_key(writer, "errors");
+    slwi_json_array_begin(writer);
+    for (size_t i = 0; i < view->error_count; i++) {
+        const slwi_metrics_error *row = &view->errors[i];
+        slwi_json_object_begin(writer);
+        put_optional(writer, "backend", row->backend);
+        put_optional(writer, "code", row->code);
+        put_number(writer, "count", row->count);
+        put_truth(writer, "overflow", row->overflow);
+        slwi_json_key(writer, "phase");
+        slwi_json_put_text(writer, slw_phase_name((slw_phase)row->phase));
+        slwi_json_object_end(writer);
+    }
+    slwi_json_array_end(writer);
+}
+
+static void put_trace(slwi_json_writer *writer, const slwi_metrics_view *view) {
+    slwi_json_key(writer, "trace");
+    slwi_json_object_begin(writer);
+    put_number(writer, "capacity", view->trace_capacity);
+    put_number(writer, "dropped", slwi_metrics_view_dropped(view));
+    put_number(writer, "recorded", view->trace_recorded);
+    slwi_json_object_end(writer);
 }
 
 slw_code slw_metrics_snapshot(const slw_metrics *metrics, slw_text *out, slw_error *err) {
     slwi_error_reset(err);
     if (out == NULL) return slwi_fail(err, SLW_E_USAGE, NULL, "slw_metrics_snapshot needs `out`");
-    slwi_metrics_row *rows = NULL;
-    size_t count = 0;
-    slw_allocator allocator;
-    slw_code rc = slwi_metrics_copy(metrics, &rows, &count, &allocator, err);
+    slwi_metrics_view *view = NULL;
+    const slw_code rc = slwi_metrics_view_take(metrics, &view, err);
     if (rc != SLW_OK) return rc;
-    sort_rows(rows, count);
-
     slwi_buffer buffer;
+    const slw_allocator allocator = view->allocator;
     slwi_buffer_init(&buffer, &allocator, SIZE_MAX);
     slwi_json_writer writer;
     slwi_json_begin(&writer, &buffer, 1);
     slwi_json_object_begin(&writer);
-    put_first_launches(&writer, rows, count);
-    put_hit_ratios(&writer, rows, count);
+    put_phase(&writer, "creation_to_first_launch", view, SLW_PHASE_FIRST_LAUNCH);
+    put_phase(&writer, "device_load", view, SLW_PHASE_DEVICE_LOAD);
+    put_errors(&writer, view);
+    put_hit_ratios(&writer, view);
+    put_phase(&writer, "hydrate", view, SLW_PHASE_HYDRATE);
+    put_lowering(&writer, view);
     put_number(&writer, "schema", 1);
-    slwi_json_key(&writer, "transitions");
-    slwi_json_array_begin(&writer);
-    for (size_t i = 0; i < count; i++) put_row(&writer, &rows[i]);
-    slwi_json_array_end(&writer);
+    put_trace(&writer, view);
+    put_transitions(&writer, view);
     slwi_json_object_end(&writer);
-    slwi_free(&allocator, rows);
-
-    rc = slwi_buffer_status(&buffer, err);
-    if (rc == SLW_OK) rc = slwi_buffer_take(&buffer, out, err);
-    slwi_buffer_free(&buffer);
-    return rc;
-}
-
-slw_code slw_metrics_export(const slw_metrics *metrics, int format, slw_text *out, slw_error *err) {
-    if (format == SLW_EXPORT_JSON) return slw_metrics_snapshot(metrics, out, err);
-    slwi_error_reset(err);
-    if (format == SLW_EXPORT_OPENMETRICS || format == SLW_EXPORT_TRACE)
-        return slwi_fail(err, SLW_E_UNSUPPORTED, NULL, "%s is not exported by this version",
-                         format == SLW_EXPORT_TRACE ? "a trace" : "OpenMetrics text");
-    return slwi_fail(err, SLW_E_USAGE, NULL, "%d is no export format", format);
+    slwi_metrics_view_free(view);
+    return slwi_metrics_text(&buffer, out, err);
 }

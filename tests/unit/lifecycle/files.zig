@@ -4,6 +4,8 @@ pub const tests: []const []const u8 = &.{
     "test_faults",
     "test_launch",
     "test_metrics",
+    "test_metrics_openmetrics",
+    "test_metrics_trace",
     "test_model",
     "test_phases",
     "test_pitfall_10_argument_count",

@@ -31,6 +31,10 @@ typedef struct kit_event {
     char reason[32];
     uint64_t bytes;
     uint64_t duration_ns;
+    int hit;
+    size_t stage_count;
+    char last_stage[32];
+    uint64_t stages_ns; /* the sum of them */
 } kit_event;
 
 typedef struct kit {
@@ -163,6 +167,12 @@ KIT_UNUSED static void kit_listen(void *context, const slw_event *event) {
     kit_copy(e->reason, sizeof e->reason, event->error != NULL ? event->error->reason : NULL);
     e->bytes = event->bytes;
     e->duration_ns = event->duration_ns;
+    e->hit = event->hit;
+    e->stage_count = event->stage_count;
+    for (size_t i = 0; i < event->stage_count; i++) {
+        kit_copy(e->last_stage, sizeof e->last_stage, event->stages[i].stage);
+        e->stages_ns += event->stages[i].duration_ns;
+    }
 }
 
 /* The n-th event (from 0) of a phase since the last kit_events_clear; NULL: none. */

@@ -129,7 +129,14 @@ START_TEST(cold_then_hot) {
         ck_assert_int_eq(slw_cached_file(cached, (size_t)i, &file), 1);
         ck_assert_uint_eq(kit_event_of(&world, SLW_PHASE_STAGE, i)->bytes, file.size_bytes);
     }
-    ck_assert_str_eq(kit_event_of(&world, SLW_PHASE_COMPILE, 0)->outcome, "PUBLISHED");
+    const kit_event *compiled = kit_event_of(&world, SLW_PHASE_COMPILE, 0);
+    ck_assert_str_eq(compiled->outcome, "PUBLISHED");
+    ck_assert_int_eq(compiled->hit, 0);
+    ck_assert_uint_eq(compiled->stage_count, 2);
+    ck_assert_str_eq(compiled->last_stage, "shared_object");
+    ck_assert_uint_eq(compiled->stages_ns, kit_event_of(&world, SLW_PHASE_STAGE, 0)->duration_ns +
+                                               kit_event_of(&world, SLW_PHASE_STAGE, 1)->duration_ns);
+    ck_assert_uint_ge(compiled->duration_ns, compiled->stages_ns);
     /* The payload of every stage and slipway.json, all required. */
     ck_assert_uint_eq(slw_spec_required_count(slw_cached_spec(cached)), 3);
     ck_assert_str_eq(slw_spec_keep(slw_cached_spec(cached)), "kernel.so");
@@ -146,7 +153,12 @@ START_TEST(cold_then_hot) {
     ck_assert_str_eq(slw_key_digest(slw_cached_key(cached)), key);
     ck_assert_str_eq(kit_event_of(&world, SLW_PHASE_LOOKUP, 0)->outcome, "HIT");
     ck_assert_str_eq(kit_event_of(&world, SLW_PHASE_LOOKUP, 0)->key, key);
-    ck_assert_str_eq(kit_event_of(&world, SLW_PHASE_COMPILE, 0)->outcome, "HIT"); /* told, with no stage */
+    compiled = kit_event_of(&world, SLW_PHASE_COMPILE, 0);
+    ck_assert_str_eq(compiled->outcome, "HIT"); /* told, with no stage */
+    ck_assert_int_eq(compiled->hit, 1);
+    ck_assert_uint_eq(compiled->stage_count, 0);
+    ck_assert_str_eq(compiled->key, key);
+    ck_assert_uint_gt(compiled->duration_ns, 0);
     ck_assert_ptr_null(kit_event_of(&world, SLW_PHASE_COMPILE, 1));
     ck_assert_ptr_null(kit_event_of(&world, SLW_PHASE_STAGE, 0));
     launch_and_check(cached);

@@ -4,7 +4,7 @@
 #include <pthread.h>
 
 #include "json.h"
-#include "measure.h"
+#include "metrics_state.h"
 
 static kit world;
 
@@ -74,12 +74,21 @@ START_TEST(usage) {
     slw_text text = SLW_TEXT_INIT;
     ck_assert_int_eq(slw_metrics_snapshot(NULL, &text, &world.err), SLW_E_USAGE);
     ck_assert_int_eq(slw_metrics_snapshot(world.metrics, NULL, &world.err), SLW_E_USAGE);
-    ck_assert_int_eq(slw_metrics_export(world.metrics, SLW_EXPORT_OPENMETRICS, &text, &world.err), SLW_E_UNSUPPORTED);
-    ck_assert_int_eq(slw_metrics_export(world.metrics, SLW_EXPORT_TRACE, &text, &world.err), SLW_E_UNSUPPORTED);
+    for (int format = SLW_EXPORT_JSON; format <= SLW_EXPORT_TRACE; format++) {
+        ck_assert_int_eq(slw_metrics_export(NULL, format, &text, &world.err), SLW_E_USAGE);
+        ck_assert_int_eq(slw_metrics_export(world.metrics, format, NULL, &world.err), SLW_E_USAGE);
+    }
+    ck_assert_int_eq(slw_metrics_export(world.metrics, SLW_EXPORT_TRACE, &text, &world.err), SLW_E_USAGE);
+    ck_assert_str_eq(world.err.reason, "NO_TRACE");
     ck_assert_int_eq(slw_metrics_export(world.metrics, 9, &text, &world.err), SLW_E_USAGE);
     ck_assert_ptr_null(text.data);
     slt_ok(slw_metrics_export(world.metrics, SLW_EXPORT_JSON, &text, &world.err), &world.err);
     slw_text_release(&text);
+    options.size = sizeof options;
+    options.trace_events = (size_t)SLW_LIMIT_TRACE_EVENTS + 1;
+    ck_assert_int_eq(slw_metrics_create(&options, &metrics, &world.err), SLW_E_LIMIT);
+    ck_assert_uint_eq(world.err.limit, SLW_LIMIT_TRACE_EVENTS);
+    ck_assert_ptr_null(metrics);
     slw_metrics_release(NULL);
     slw_metrics_release(&metrics);
     slt_ok(slw_metrics_create(NULL, &metrics, &world.err), &world.err);
@@ -171,6 +180,98 @@ START_TEST(durations_fall_into_their_buckets) {
 }
 END_TEST
 
+static const slwi_json *section(const slwi_json_document *document, const char *name, size_t index) {
+    return slwi_json_item(slwi_json_get(slwi_json_root(document), name), index);
+}
+
+static void emit_stage(const char *backend, const char *target, const char *stage, uint64_t duration_ns) {
+    slwi_moment moment = slwi_moment_begin(world.metrics, SLW_PHASE_STAGE);
+    moment.backend = backend;
+    moment.target = target;
+    moment.stage = stage;
+    moment.duration_ns = duration_ns;
+    moment.bytes = 5;
+    ck_assert_int_eq(slwi_moment_send(&moment, SLW_OK, NULL), SLW_OK);
+}
+
+/* Lowering is by backend and stage, whatever the target. */
+START_TEST(lowering_by_stage) {
+    emit_stage("cuda", "sm_80", "ptx", 100);
+    emit_stage("cuda", "sm_90", "ptx", 200);
+    emit_stage("cuda", "sm_90", "cubin", 7);
+    emit_stage("hip", "gfx942", "ptx", 9);
+    slwi_json_document *document = snapshot(world.metrics);
+    const slwi_json *lowering = slwi_json_get(slwi_json_root(document), "lowering");
+    ck_assert_uint_eq(slwi_json_length(lowering), 3);
+    int seen = 0;
+    for (size_t i = 0; i < 3; i++) {
+        const slwi_json *at = slwi_json_item(lowering, i);
+        if (!text_is(at, "stage", "ptx") || !text_is(at, "backend", "cuda")) continue;
+        seen++;
+        ck_assert_uint_eq(number(at, "count"), 2);
+        ck_assert_uint_eq(number(at, "total_ns"), 300);
+        ck_assert_uint_eq(number(at, "mean_ns"), 150);
+        ck_assert_uint_eq(number(at, "bytes"), 10);
+    }
+    ck_assert_int_eq(seen, 1);
+    slwi_json_free(&document);
+}
+END_TEST
+
+static void emit_code(slw_phase phase, slw_code code) {
+    const slw_error err = SLW_ERROR_INIT;
+    slwi_moment moment = slwi_moment_begin(world.metrics, phase);
+    moment.backend = "cuda";
+    if (phase == SLW_PHASE_LOOKUP) moment.outcome = slwi_lookup_outcome(code);
+    (void)slwi_moment_send(&moment, code, &err);
+}
+
+START_TEST(errors_by_code) {
+    world.event_count = KIT_EVENTS; /* the kit's listener compares records */
+    slw_metrics_release(&world.metrics);
+    slt_ok(slw_metrics_create(NULL, &world.metrics, &world.err), &world.err);
+    emit_code(SLW_PHASE_LOOKUP, SLW_E_MISS);
+    emit_code(SLW_PHASE_LOOKUP, SLW_E_INVALID_ENTRY);
+    emit_code(SLW_PHASE_DEVICE_LOAD, SLW_E_DRIVER);
+    emit_code(SLW_PHASE_DEVICE_LOAD, SLW_E_DRIVER);
+    emit_code(SLW_PHASE_DEVICE_LOAD, SLW_E_LOST);
+    slwi_json_document *document = snapshot(world.metrics);
+    ck_assert_uint_eq(slwi_json_length(slwi_json_get(slwi_json_root(document), "errors")), 3); /* a miss is none */
+    static const char *const codes[] = {"INVALID_ENTRY", "DRIVER", "LOST"};
+    static const uint64_t counts[] = {1, 2, 1};
+    for (size_t i = 0; i < 3; i++) {
+        const slwi_json *at = section(document, "errors", i);
+        ck_assert(text_is(at, "code", codes[i]));
+        ck_assert(text_is(at, "backend", "cuda"));
+        ck_assert(text_is(at, "phase", i == 0 ? "lookup" : "device_load"));
+        ck_assert_uint_eq(number(at, "count"), counts[i]);
+    }
+    slwi_json_free(&document);
+}
+END_TEST
+
+/* Of the real transitions: hydrate, load and creation to first launch, the last by the architecture of the device. */
+START_TEST(sections_of_a_real_way) {
+    const slw_grid grid = kit_grid(1, 1, 1);
+    slw_launchable *launchable = kit_make(&world, "none", 32);
+    slt_ok(kit_launch(&world, launchable, &grid, 0, NULL), &world.err);
+    slw_launchable_discard(&launchable);
+    slwi_json_document *document = snapshot(world.metrics);
+    static const char *const names[] = {"hydrate", "device_load", "creation_to_first_launch"};
+    for (size_t i = 0; i < 3; i++) {
+        const slwi_json *at = section(document, names[i], 0);
+        ck_assert_uint_eq(number(at, "count"), 1);
+        ck_assert_uint_gt(number(at, "total_ns"), 0);
+        ck_assert_uint_eq(number(at, "mean_ns"), number(at, "total_ns"));
+        ck_assert(text_is(at, "backend", "null"));
+    }
+    slw_device_info info = SLW_DEVICE_INFO_INIT;
+    slt_ok(slw_device_describe(world.device, &info, &world.err), &world.err);
+    ck_assert(text_is(section(document, "creation_to_first_launch", 0), "target", info.target));
+    slwi_json_free(&document);
+}
+END_TEST
+
 START_TEST(the_table_is_bounded) {
     for (int i = 0; i < 1000; i++) {
         char target[32];
@@ -191,6 +292,10 @@ START_TEST(the_table_is_bounded) {
     }
     ck_assert_uint_eq(sum, 1000); /* nothing is lost */
     ck_assert_int_eq(overflowed, 1);
+    emit(world.metrics, SLW_PHASE_PAYLOAD, "late", 1, 1); /* one phase does not take another's room */
+    slwi_json_document *later = snapshot(world.metrics);
+    ck_assert_ptr_nonnull(row(later, "payload", "made_up", "late"));
+    slwi_json_free(&later);
     slwi_json_free(&document);
 }
 END_TEST
@@ -269,6 +374,23 @@ START_TEST(hydrate_options_name_another_listener) {
 }
 END_TEST
 
+/* What is only told is not counted. */
+START_TEST(told_and_not_counted) {
+    world.event_count = 0;
+    const slw_stage_time stages[1] = {{"ptx", SLW_OK, 1, 2, 3}};
+    slwi_moment moment = slwi_moment_begin(world.metrics, SLW_PHASE_COMPILE);
+    moment.outcome = "HIT";
+    moment.stages = stages;
+    moment.stage_count = 1;
+    ck_assert_int_eq(slwi_moment_tell(&moment, SLW_OK, NULL), SLW_OK);
+    ck_assert_str_eq(kit_event_of(&world, SLW_PHASE_COMPILE, 0)->outcome, "HIT");
+    slwi_json_document *document = snapshot(world.metrics);
+    const slwi_json *compiles = row(document, "compile", NULL, NULL); /* the kit's own build */
+    ck_assert_uint_eq(number(compiles, "count"), 1);
+    slwi_json_free(&document);
+}
+END_TEST
+
 static void *emit_often(void *context) {
     for (int i = 0; i < 1000; i++) emit(context, SLW_PHASE_HYDRATE, i % 2 == 0 ? "even" : "odd", 1, 1);
     return NULL;
@@ -319,7 +441,11 @@ int main(void) {
     tcase_add_test(c, snapshot_counts);
     tcase_add_test(c, snapshot_is_canonical);
     tcase_add_test(c, durations_fall_into_their_buckets);
+    tcase_add_test(c, lowering_by_stage);
+    tcase_add_test(c, errors_by_code);
+    tcase_add_test(c, sections_of_a_real_way);
     tcase_add_test(c, the_table_is_bounded);
+    tcase_add_test(c, told_and_not_counted);
     tcase_add_test(c, long_names_are_cut_not_split);
     tcase_add_test(c, listener_may_use_the_library);
     tcase_add_test(c, handles_keep_the_metrics);
