@@ -47,7 +47,8 @@ const cli_files = @import("cli/files.zig").files;
 const fuzz = @import("fuzz/files.zig");
 const gpu_files = @import("tests/gpu/files.zig").files;
 const bench_programs = @import("bench/files.zig").programs;
-const examples = [_][]const u8{ "embed", "table_of_kernels" };
+const Example = struct { name: []const u8, source: []const u8 = "examples/kernels/saxpy.c" };
+const examples = [_]Example{ .{ .name = "embed" }, .{ .name = "table_of_kernels" }, .{ .name = "custom_backend", .source = "examples/kernels/square.tiny" } };
 
 /// Tests look into every room; they are the only code that may.
 const test_includes = [_][]const u8{
@@ -627,11 +628,11 @@ fn addDemo(s: Build, step: *std.Build.Step, build_step: *std.Build.Step) void {
 }
 
 fn addExamples(s: Build, build_step: *std.Build.Step, run_step: *std.Build.Step) void {
-    for (examples) |name| {
-        const program = userProgram(s.b, s.target, s.optimize, s.library, name, "examples", &.{s.b.fmt("{s}.c", .{name})});
+    for (examples) |example| {
+        const program = userProgram(s.b, s.target, s.optimize, s.library, example.name, "examples", &.{s.b.fmt("{s}.c", .{example.name})});
         build_step.dependOn(&program.step);
         const run = s.b.addRunArtifact(program);
-        run.addFileArg(s.b.path("examples/kernels/saxpy.c"));
+        run.addFileArg(s.b.path(example.source));
         _ = run.addOutputDirectoryArg("cache");
         run.setCwd(s.b.path("."));
         run.has_side_effects = true;
