@@ -55,9 +55,12 @@ pub const files: []const []const u8 = &.{
     "tool/tool_answer.c",
     "tool/tool_depfile.c",
     "tool/tool_find.c",
+    "tool/tool_job.c",
     "tool/tool_list.c",
     "tool/tool_memo.c",
+    "tool/tool_options.c",
     "tool/tool_run.c",
+    "tool/tool_source.c",
     "tool/tool_words.c",
     "tool/tool_work.c",
 };

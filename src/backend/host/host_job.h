@@ -2,9 +2,9 @@
 #ifndef SLWI_HOST_JOB_H
 #define SLWI_HOST_JOB_H
 
-#include "tool_depfile.h"
 #include "host_options.h"
 #include "host_toolchain.h"
+#include "tool_job.h"
 
 #define SLWI_HOST_SOURCE_FILE "source.c" /* what every source is called where it is compiled */
 
@@ -12,21 +12,9 @@ enum { SLWI_HOST_STAGE_OBJECT = 0, SLWI_HOST_STAGE_SHARED_OBJECT = 1, SLWI_HOST_
 extern const slw_stage slwi_host_stages[SLWI_HOST_STAGE_COUNT];
 
 typedef struct slwi_host_job {
-    slw_allocator allocator;
+    slwi_tool_job common;
     const slwi_host_toolchain *toolchain;
-    slw_identity *identity; /* the compiler's; borrowed */
-    slw_bytes source; /* borrowed; empty where it comes with the stage */
-    slw_digest source_digest;
-    int is_lowered;
-    const char *lowered_why; /* what is_lowered came to reaches outside the key; NULL: it does not. Static */
-    char *name;             /* of the source */
-    slwi_tool_list roots;   /* declared include roots, absolute */
     slwi_host_options options;
-    char why[256];      /* "": cacheable */
-    int override_stage; /* -1: none */
-    slwi_buffer override_bytes;
-    slwi_tool_list dependencies; /* of the compilation that was run */
-    int compiled;
 } slwi_host_job;
 
 slw_code slwi_host_job_open(void *toolchain, const slw_compile_request *request, void **job, slw_error *err);

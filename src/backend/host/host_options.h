@@ -20,7 +20,4 @@ slw_code slwi_host_options_parse(const char *const *flags, size_t count, const s
                                  slwi_host_options *out, slw_error *err);
 void slwi_host_options_free(slwi_host_options *options);
 
-/* What a source may say that is not in the key either: "SOURCE …", or NULL. */
-const char *slwi_host_source_reason(slw_bytes text);
-
 #endif

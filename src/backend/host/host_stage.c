@@ -4,6 +4,7 @@
 #include "fail.h"
 #include "host_job.h"
 #include "host_kernel_text.h"
+#include "tool_source.h"
 #include "tool_work.h"
 
 #define DEPENDENCIES       "source.d"
@@ -42,7 +43,7 @@ static void add_fixed(slwi_tool_list *list, const char *const *words) {
 static void add_prefix_maps(const slwi_host_job *job, const slwi_tool_work *w, slwi_tool_list *list) {
     slwi_tool_list_add_format(list, "-ffile-prefix-map=%s=.", w->real_work);
     if (strcmp(w->work, w->real_work) != 0) slwi_tool_list_add_format(list, "-ffile-prefix-map=%s=.", w->work);
-    slwi_tool_list_add_format(list, "-ffile-prefix-map=" SLWI_HOST_SOURCE_FILE "=%s", job->name);
+    slwi_tool_list_add_format(list, "-ffile-prefix-map=" SLWI_HOST_SOURCE_FILE "=%s", job->common.name);
 }
 
 static void compile_arguments(const slwi_host_job *job, const slwi_tool_work *w, slwi_tool_list *list) {
@@ -50,9 +51,9 @@ static void compile_arguments(const slwi_host_job *job, const slwi_tool_work *w,
     slwi_tool_list_add_all(list, &job->options.compile);
     slwi_tool_list_add(list, "-I");
     slwi_tool_list_add(list, "include"); /* the shipped header comes first: it is the one the reader knows */
-    for (size_t i = 0; i < job->roots.count; i++) {
+    for (size_t i = 0; i < job->common.roots.count; i++) {
         slwi_tool_list_add(list, "-I");
-        slwi_tool_list_add(list, job->roots.items[i]);
+        slwi_tool_list_add(list, job->common.roots.items[i]);
     }
     add_fixed(list, slwi_host_compile_after);
     if (job->toolchain->answer.family == SLWI_TOOL_GCC) slwi_tool_list_add(list, "-frandom-seed=slipway");
@@ -77,25 +78,27 @@ static slw_code run_driver(const slwi_host_job *job, slwi_tool_work *w, const sl
         .path = job->toolchain->path,
         .arguments = arguments,
         .source_file = SLWI_HOST_SOURCE_FILE,
-        .name = job->name,
+        .name = job->common.name,
     };
     return slwi_tool_work_run(w, &command);
 }
 
 /* What the compiler read, kept for the confirmation: its list goes with the working directory. */
 static slw_code keep_dependencies(slwi_host_job *job, slwi_tool_work *w) {
-    slwi_tool_list_free(&job->dependencies);
-    const slw_code rc = slwi_tool_work_dependencies(w, DEPENDENCIES, &job->dependencies);
-    job->compiled = rc == SLW_OK;
+    slwi_tool_list list;
+    slwi_tool_list_init(&list, &job->common.allocator);
+    const slw_code rc = slwi_tool_work_dependencies(w, DEPENDENCIES, &list);
+    if (rc == SLW_OK) slwi_tool_job_keep_dependencies(&job->common, &list);
+    slwi_tool_list_free(&list);
     return rc;
 }
 
 static slw_code run_object(slwi_host_job *job, slwi_tool_work *w) {
     slwi_tool_list arguments;
-    slwi_tool_list_init(&arguments, &job->allocator);
+    slwi_tool_list_init(&arguments, &job->common.allocator);
     /* The bytes of the request, whatever the file has become. */
     slw_code rc = slwi_tool_work_write_source(w, SLWI_HOST_SOURCE_FILE, w->context->source_text);
-    if (job->is_lowered) job->lowered_why = slwi_host_source_reason(w->context->source_text);
+    if (job->common.is_lowered) job->common.lowered_why = slwi_tool_source_reason(w->context->source_text);
     if (rc == SLW_OK) rc = write_header(w);
     if (rc == SLW_OK) {
         compile_arguments(job, w, &arguments);
@@ -108,7 +111,7 @@ static slw_code run_object(slwi_host_job *job, slwi_tool_work *w) {
 
 static slw_code run_shared_object(const slwi_host_job *job, slwi_tool_work *w) {
     slwi_tool_list arguments;
-    slwi_tool_list_init(&arguments, &job->allocator);
+    slwi_tool_list_init(&arguments, &job->common.allocator);
     link_arguments(job, &arguments);
     const slw_code rc = run_driver(job, w, &arguments);
     slwi_tool_list_free(&arguments);
@@ -120,8 +123,8 @@ static slw_code run_stage(slwi_tool_work *w, void *context) {
     slwi_host_job *job = s->job;
     const char *output = slwi_host_stages[s->index].payload;
     const uint32_t mode = s->index == SLWI_HOST_STAGE_OBJECT ? OBJECT_MODE : SHARED_OBJECT_MODE;
-    if (job->override_stage == (int)s->index) {
-        return slwi_tool_work_replace(w, output, (slw_bytes){job->override_bytes.data, job->override_bytes.size}, mode);
+    if (job->common.override_stage == (int)s->index) {
+        return slwi_tool_work_replace(w, output, (slw_bytes){job->common.override_bytes.data, job->common.override_bytes.size}, mode);
     }
     const slw_code rc = s->index == SLWI_HOST_STAGE_OBJECT ? run_object(job, w) : run_shared_object(job, w);
     return rc == SLW_OK ? slwi_tool_work_finish(w, output, mode) : rc;
@@ -131,41 +134,13 @@ slw_code slwi_host_job_run(void *opaque, size_t index, const slw_stage_context *
     slwi_host_job *job = opaque;
     stage s = {job, index};
     if (index >= SLWI_HOST_STAGE_COUNT) return slwi_fail(err, SLW_E_USAGE, "BAD_STAGE", "there is no such stage");
-    return slwi_tool_work_do(&job->allocator, context, job->override_stage != (int)index, run_stage, &s, err);
+    return slwi_tool_work_do(&job->common.allocator, context, job->common.override_stage != (int)index, run_stage, &s, err);
 }
 
 /* ---- confirmation ---- */
 
-static slw_code outside(const char *path, slw_error *err) {
-    slwi_error_path(err, path);
-    slwi_error_hint(err, "declare the directory as an include root");
-    return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "HEADER_OUTSIDE",
-                     "the compiler read %.300s, which is not in the key", path);
-}
-
 slw_code slwi_host_job_confirm(void *opaque, const slw_stage_context *context, slw_error *err) {
-    slwi_host_job *job = opaque;
-    slwi_tool_list roots;
-    slwi_tool_list own;
-    char work[SLWI_TOOL_PATH_MAX];
-    if (!job->compiled) return SLW_OK; /* the object was given */
-    if (job->lowered_why != NULL) return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "SOURCE", "%s", job->lowered_why);
-    slwi_tool_list_init(&roots, &job->allocator);
-    slwi_tool_list_init(&own, &job->allocator);
-    slwi_tool_list_add_all(&roots, &job->roots);
-    slwi_tool_list_add_all(&roots, &job->toolchain->answer.facts[SLWI_TOOL_FACT_INCLUDE]);
-    slwi_tool_list_add(&own, SLWI_HOST_SOURCE_FILE);
-    slwi_tool_list_add(&own, "include/" SLWI_HOST_KERNEL_INCLUDE);
-    slw_code rc = slwi_tool_list_status(&roots, err);
-    if (rc == SLW_OK) rc = slwi_tool_list_status(&own, err);
-    if (rc == SLW_OK && !slwi_tool_join(work, context->directory, SLWI_TOOL_WORK_NAME)) {
-        rc = slwi_fail(err, SLW_E_LIMIT, "PATH_TOO_LONG", "the path of the build directory is too long");
-    }
-    for (size_t i = 0; rc == SLW_OK && i < job->dependencies.count; i++) {
-        const char *dependency = job->dependencies.items[i];
-        if (!slwi_tool_dependency_inside(dependency, work, &roots, &own)) rc = outside(dependency, err);
-    }
-    slwi_tool_list_free(&roots);
-    slwi_tool_list_free(&own);
-    return rc;
+    static const char *const own[] = {SLWI_HOST_SOURCE_FILE, "include/" SLWI_HOST_KERNEL_INCLUDE, NULL};
+    const slwi_host_job *job = opaque;
+    return slwi_tool_job_confirm(&job->common, context, &job->toolchain->answer.facts[SLWI_TOOL_FACT_INCLUDE], own, err);
 }

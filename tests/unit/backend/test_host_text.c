@@ -9,6 +9,7 @@
 #include "host_options.h"
 #include "host_target.h"
 #include "host_toolchain.h"
+#include "tool_source.h"
 #include "tool_words.h"
 #include "slt.h"
 
@@ -147,7 +148,7 @@ START_TEST(sources_that_reach_outside) {
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         slw_bytes text = {cases[i].text, strlen(cases[i].text)};
-        ck_assert_msg((slwi_host_source_reason(text) != NULL) == cases[i].private, "%s", cases[i].text);
+        ck_assert_msg((slwi_tool_source_reason(text) != NULL) == cases[i].private, "%s", cases[i].text);
     }
 }
 END_TEST
