@@ -16,7 +16,8 @@ typedef enum slw_phase {
     SLW_PHASE_DEVICE_LOAD = 5,
     SLW_PHASE_MAKE_LAUNCHABLE = 6,
     SLW_PHASE_FIRST_LAUNCH = 7, /* creation to the first successful launch; later launches leave no record */
-    SLW_PHASE_COUNT = 8
+    SLW_PHASE_AUDIT = 8, /* a hit, rebuilt privately and compared: docs/audit.md */
+    SLW_PHASE_COUNT = 9
 } slw_phase;
 SLW_API const char *slw_phase_name(slw_phase phase); /* "lookup", …; NULL otherwise */
 
@@ -36,7 +37,8 @@ typedef struct slw_event {
     slw_code code;
     const char
         *outcome;    /* HIT, MISS, INVALID, STORAGE_ERROR, PUBLISHED, PRIVATE, OK, FAILED; DIFFERS: OK, and the driver
-                            measured other figures of the kernel than its contract has */
+                            measured other figures of the kernel than its contract has. Of AUDIT: SAME, DEBUG_ONLY,
+                            DIFFERS (INVALID_ENTRY, NOT_REPRODUCED) or FAILED */
     const char *key; /* text, or NULL */
     const char *backend; /* or NULL */
     const char *target;  /* what the code is for; of FIRST_LAUNCH the device's architecture; or NULL */
@@ -44,11 +46,11 @@ typedef struct slw_event {
     uint64_t bytes;
     uint64_t start_ns; /* monotonic */
     uint64_t duration_ns;
-    const slw_error *error; /* NULL when code is SLW_OK */
+    const slw_error *error; /* NULL when code is SLW_OK; not so with DEBUG_ONLY, whose place stands in it */
     /* Of LOOKUP and COMPILE: 1 when an entry was there and nothing was built. Each slw_compile whose arguments are in
-       order ends with one COMPILE event. Where no build was begun - a hit, with the outcome HIT, or a failure before
-       it - that event has the duration of the whole call and is for the listener alone: the counters and the trace
-       have its LOOKUP, so that compiles are not measured by what was none. */
+       order ends with one COMPILE event; only the AUDIT of a hit comes after it. Where no build was begun - a hit, with
+       the outcome HIT, or a failure before it - that event has the duration of the whole call and is for the listener
+       alone: the counters and the trace have its LOOKUP, so that compiles are not measured by what was none. */
     int hit;
     const slw_stage_time *stages; /* of COMPILE: the stages that ran, in order; each had an event of its own before */
     size_t stage_count;           /* 0: a hit, or no stage was reached */
@@ -70,7 +72,7 @@ typedef struct slw_metrics_options {
 #define SLW_METRICS_OPTIONS_INIT                                                                                       \
     { sizeof(slw_metrics_options), SLW_ALLOCATOR_INIT, NULL, NULL, 0 }
 
-/* Some 350 KB of counters and the trace: all the memory a slw_metrics ever takes, whatever is counted. Of one phase
+/* Some 420 KB of counters and the trace: all the memory a slw_metrics ever takes, whatever is counted. Of one phase
    SLW_LIMIT_METRICS_SERIES combinations of backend, target and stage are counted apart; what comes past them is counted
    in one series more, marked as the overflow, so that the sums stay right. Names are cut at
    SLW_LIMIT_METRICS_LABEL_BYTES, at a whole character; bytes that are not UTF-8 count as '?'.
@@ -91,7 +93,7 @@ SLW_API void slw_metrics_release(slw_metrics **metrics);
      creation_to_first_launch   per backend and architecture of the device: count, total_ns, mean_ns
      errors                     per phase, backend and code
      trace                      capacity, recorded, dropped
-   Failure: `out` untouched. USAGE: no slw_metrics, no `out`. NO_MEMORY. Threads: any; events wait while 350 KB at most
+   Failure: `out` untouched. USAGE: no slw_metrics, no `out`. NO_MEMORY. Threads: any; events wait while 420 KB at most
    are copied, not while text is made. Cost: proportional to the series there are. */
 SLW_API SLW_MUST_CHECK slw_code slw_metrics_snapshot(const slw_metrics *metrics, slw_text *out, slw_error *err);
 

@@ -39,12 +39,14 @@ struct slw_metrics {
 };
 
 const char *const slwi_metrics_outcome_names[SLWI_METRICS_OUTCOMES] = {
-    "DIFFERS", "FAILED", "HIT", "INVALID", "MISS", "OK", "OTHER", "PRIVATE", "PUBLISHED", "STORAGE_ERROR",
+    "DEBUG_ONLY", "DIFFERS", "FAILED",  "HIT",       "INVALID", "MISS",
+    "OK",         "OTHER",   "PRIVATE", "PUBLISHED", "SAME",    "STORAGE_ERROR",
 };
 
 const char *slw_phase_name(slw_phase phase) {
     static const char *const names[SLW_PHASE_COUNT] = {
-        "lookup", "compile", "stage", "hydrate", "payload", "device_load", "make_launchable", "first_launch",
+        "lookup",      "compile",         "stage",        "hydrate", "payload",
+        "device_load", "make_launchable", "first_launch", "audit",
     };
     const unsigned index = (unsigned)phase;
     return index < SLW_PHASE_COUNT ? names[index] : NULL;
@@ -261,7 +263,7 @@ static slw_code send_moment(slwi_moment *moment, slw_code code, const slw_error 
         .bytes = moment->bytes,
         .start_ns = moment->start_ns,
         .duration_ns = moment->duration_ns,
-        .error = code != SLW_OK ? err : NULL,
+        .error = code != SLW_OK || moment->phase == SLW_PHASE_AUDIT ? err : NULL, /* an audit has NULL for SAME */
         .hit = moment->hit || (moment->outcome != NULL && strcmp(moment->outcome, "HIT") == 0),
         .stages = moment->stages,
         .stage_count = moment->stage_count,

@@ -10,7 +10,7 @@
 #define SLWI_METRICS_ROWS     (SLW_PHASE_COUNT * SLW_LIMIT_METRICS_SERIES) /* and one overflow row a phase */
 #define SLWI_METRICS_ERRORS   128u /* (phase, backend, code) counted apart; and one overflow row a phase */
 #define SLWI_METRICS_BUCKETS  48u /* bucket i counts durations below 2^i ns (and not below 2^(i-1)); the last is open */
-#define SLWI_METRICS_OUTCOMES 10u
+#define SLWI_METRICS_OUTCOMES 12u
 
 /* Names as they are counted: UTF-8, cut at a whole character. "": absent. */
 typedef struct slwi_metrics_labels {

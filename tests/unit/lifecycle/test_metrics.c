@@ -56,8 +56,8 @@ static const slwi_json *row(const slwi_json_document *document, const char *phas
 }
 
 START_TEST(phase_names) {
-    static const char *const names[] = {"lookup",  "compile",     "stage",           "hydrate",
-                                        "payload", "device_load", "make_launchable", "first_launch"};
+    static const char *const names[] = {"lookup",      "compile",         "stage",        "hydrate", "payload",
+                                        "device_load", "make_launchable", "first_launch", "audit"};
     for (int i = 0; i < SLW_PHASE_COUNT; i++) ck_assert_str_eq(slw_phase_name((slw_phase)i), names[i]);
     ck_assert_ptr_null(slw_phase_name(SLW_PHASE_COUNT));
     ck_assert_ptr_null(slw_phase_name((slw_phase)-1));
