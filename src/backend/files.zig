@@ -1,5 +1,6 @@
 pub const files: []const []const u8 = &.{
     "backends.c",
+    "binary_compare.c",
     "contract.c",
     "contract_build.c",
     "contract_fields.c",

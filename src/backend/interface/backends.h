@@ -31,4 +31,14 @@ slw_code slwi_contract_compare(const slw_contract *stored, const slw_contract *d
 slw_code slwi_contract_renew(const slw_allocator *allocator, const slw_contract *stored, const slw_contract *derived,
                              slw_contract **out, slw_error *err);
 
+/* How two builds of one payload differ. Pure; any bytes. DEBUG_ONLY: both are ELF files, and apart from debug sections
+   (.debug_*, .nv_debug_*, .line and their like, which no launch loads) and the build-id they are equal. */
+typedef enum slwi_difference { SLWI_SAME = 0, SLWI_DEBUG_ONLY = 1, SLWI_DIFFERS = 2 } slwi_difference;
+typedef struct slwi_binary_difference {
+    slwi_difference kind;
+    uint64_t offset_bytes; /* in `a`; of DIFFERS the first that is no debug section's, else the first there is */
+    char section[128];     /* it lies in this one, where both are ELF files; cut; "" */
+} slwi_binary_difference;
+void slwi_binary_compare(slw_bytes a, slw_bytes b, slwi_binary_difference *out);
+
 #endif
