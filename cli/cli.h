@@ -21,8 +21,8 @@ typedef struct cli_options {
     int read_only, no_cache, trust_root, json, help, version;
     int verify_policy, identity_policy; /* SLW_VERIFY_…, SLW_IDENTITY_… */
     /* of some */
-    const char *domain, *entry, *grid, *block, *shared, *state, *spec, *expect, *tolerance, *timeout, *target, *cluster;
-    int probe, sass, cooperative, programmatic, non_portable_cluster, allow_ptx;
+    const char *metrics, *trace, *domain, *entry, *grid, *block, *shared, *state, *spec, *expect, *tolerance, *timeout, *target, *cluster;
+    int openmetrics, probe, sass, cooperative, programmatic, non_portable_cluster, allow_ptx;
     cli_list args, flags, includes, files; /* files: what is not an option */
 } cli_options;
 
@@ -40,6 +40,13 @@ int cli_parse(int argc, char **argv, cli_options *out);
 void cli_help(FILE *to);
 int cli_find_places(const cli_options *options, cli_places *out, slw_error *err);
 void cli_free_places(cli_places *places);
+
+/* Opens the store that ls, show, verify and stats look at, read-only. The caller closes both, on failure too. */
+slw_code cli_open_cache(const cli_options *options, cli_places *places, slw_store **store, slw_error *err);
+struct json_object;
+/* A JSON document beside a slot's payload, the caller's to put; NULL where there is none or it is none. */
+struct json_object *cli_slot_document(const char *directory, const char *name);
+const char *cli_member_text(struct json_object *object, const char *name); /* NULL: no text of that name */
 
 /* Opens the store of the places with the options. */
 slw_code cli_open_store(const cli_options *options, const cli_places *places, const char *domain, slw_metrics *metrics,
@@ -66,6 +73,12 @@ slw_code cli_usage(slw_error *err, const char *reason, const char *format, ...) 
 
 /* A whole file (links followed), at most `limit_bytes`; malloc'ed and NUL-terminated. */
 slw_code cli_read_file(const char *path, size_t limit_bytes, char **out, size_t *size, slw_error *err);
+
+/* The files of --metrics and --trace: those of the two that are asked for, both tried, the first failure told. */
+slw_code cli_write_metrics(const cli_options *options, const slw_metrics *metrics, slw_error *err);
+
+/* Bytes of the UTF-8 character at `at`, of which `left` are there; 0: there is none. */
+size_t cli_utf8(const unsigned char *at, size_t left);
 
 /* ---- JSON out: collected in memory, so that standard output is one document or none ---- */
 typedef struct cli_json {
@@ -103,6 +116,7 @@ int verb_lookup(const cli_options *options, slw_error *err);
 int verb_put(const cli_options *options, slw_error *err);
 int verb_get(const cli_options *options, slw_error *err);
 int verb_inspect(const cli_options *options, slw_error *err);
+int verb_stats(const cli_options *options, slw_error *err);
 int verb_doctor(const cli_options *options, slw_error *err);
 
 #endif

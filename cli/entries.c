@@ -28,8 +28,7 @@ static char *slot_text(const char *path) {
     return text;
 }
 
-/* A document beside a slot's payload, parsed; NULL where there is none or it is none. */
-static struct json_object *slot_document(const char *directory, const char *name) {
+struct json_object *cli_slot_document(const char *directory, const char *name) {
     char *path = NULL;
     if (asprintf(&path, "%s/%s", directory, name) < 0) return NULL;
     char *text = slot_text(path);
@@ -39,7 +38,7 @@ static struct json_object *slot_document(const char *directory, const char *name
     return object;
 }
 
-static const char *member_text(struct json_object *object, const char *name) {
+const char *cli_member_text(struct json_object *object, const char *name) {
     struct json_object *member = NULL;
     if (object == NULL || !json_object_is_type(object, json_type_object)) return NULL;
     if (!json_object_object_get_ex(object, name, &member) || !json_object_is_type(member, json_type_string))
@@ -72,9 +71,9 @@ static void put_slot_names(cli_json *json, const slw_slot_info *slot) {
 static void put_entry(cli_json *json, const slw_slot_info *slot, struct json_object *document) {
     put_slot_names(json, slot);
     put_text(json, "build_kind", slot->build_kind);
-    put_text(json, "name", member_text(document, "name"));
-    put_text(json, "backend", member_text(document, "backend"));
-    put_text(json, "target", member_text(document, "target"));
+    put_text(json, "name", cli_member_text(document, "name"));
+    put_text(json, "backend", cli_member_text(document, "backend"));
+    put_text(json, "target", cli_member_text(document, "target"));
     if (slot->status == SLW_OK) {
         put_u64(json, "size_bytes", slot->size_bytes);
         put_u64(json, "files", slot->files);
@@ -90,8 +89,7 @@ static void put_entry(cli_json *json, const slw_slot_info *slot, struct json_obj
     put_text(json, "directory", slot->directory);
 }
 
-/* Opens the store that ls, show and verify look at. */
-static slw_code open_cache(const cli_options *options, cli_places *places, slw_store **store, slw_error *err) {
+slw_code cli_open_cache(const cli_options *options, cli_places *places, slw_store **store, slw_error *err) {
     if (cli_find_places(options, places, err) != 0) return err->code;
     if (places->cache == NULL) return cli_usage(err, "NO_CACHE", "there is no cache: %s", places->why_no_cache);
     cli_options reading = *options;
@@ -108,14 +106,14 @@ typedef struct listing {
 
 static slw_code list_slot(void *context, const slw_slot_info *slot) {
     listing *l = context;
-    struct json_object *document = slot_document(slot->directory, "slipway.json");
+    struct json_object *document = cli_slot_document(slot->directory, "slipway.json");
     if (l->json != NULL) {
         put_object(l->json, NULL);
         put_entry(l->json, slot, document);
         put_end(l->json, '}');
     } else {
-        const char *name = member_text(document, "name"), *backend = member_text(document, "backend"),
-                   *target = member_text(document, "target");
+        const char *name = cli_member_text(document, "name"), *backend = cli_member_text(document, "backend"),
+                   *target = cli_member_text(document, "target");
         printf("%.16s  %-9s %-11s %10llu  %5llu  %-8s %-20s %s%s%s\n", slot->key, slot->state,
                slot->build_kind ? slot->build_kind : "?", (unsigned long long)slot->size_bytes,
                (unsigned long long)slot->files, backend ? backend : "-", target ? target : "-", name ? name : "-",
@@ -136,7 +134,7 @@ static int visit(const cli_options *options, int full, slw_slot_visitor visitor,
     int status = 0;
     l->options = options;
     l->json = NULL;
-    slw_code code = open_cache(options, &places, &store, err);
+    slw_code code = cli_open_cache(options, &places, &store, err);
     if (code == SLW_OK && options->json) {
         if (put_open(&json) != 0)
             code = SLW_E_NO_MEMORY;
@@ -225,8 +223,8 @@ static int matches(const cli_options *options, const slw_slot_info *slot) {
 static slw_code show_slot(void *context, const slw_slot_info *slot) {
     search *s = context;
     if (!matches(s->options, slot) || s->found++ > 0) return SLW_OK;
-    struct json_object *document = slot_document(slot->directory, "slipway.json");
-    struct json_object *manifest = slot_document(slot->directory, "artifact_manifest.json");
+    struct json_object *document = cli_slot_document(slot->directory, "slipway.json");
+    struct json_object *manifest = cli_slot_document(slot->directory, "artifact_manifest.json");
     put_entry(&s->json, slot, document);
     if (manifest != NULL) {
         const char *text =
@@ -273,7 +271,7 @@ int verb_show(const cli_options *options, slw_error *err) {
     slw_store *store = NULL;
     search s = {.options = options};
     int status = 0;
-    slw_code code = open_cache(options, &places, &store, err);
+    slw_code code = cli_open_cache(options, &places, &store, err);
     if (code == SLW_OK && put_open(&s.json) != 0) code = err->code = SLW_E_NO_MEMORY;
     if (code == SLW_OK) code = slw_store_visit(store, 0, show_slot, &s, err);
     if (code == SLW_OK) code = check_found(options, &s, err);

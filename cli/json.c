@@ -56,8 +56,7 @@ void put_end(cli_json *json, char bracket) {
     fputc(bracket, json->to);
 }
 
-/* Length of a valid UTF-8 sequence at `at`, 0 for a byte that is not part of one. */
-static size_t sequence(const unsigned char *at, size_t left) {
+size_t cli_utf8(const unsigned char *at, size_t left) {
     if (at[0] < 0x80) return 1;
     const size_t n = at[0] >= 0xf0 && at[0] <= 0xf4  ? 4
                      : at[0] >= 0xe0 && at[0] < 0xf0 ? 3
@@ -77,7 +76,7 @@ static size_t sequence(const unsigned char *at, size_t left) {
 static void quoted(FILE *to, const unsigned char *text, size_t size) {
     fputc('"', to);
     for (size_t i = 0; i < size;) {
-        const size_t n = sequence(text + i, size - i);
+        const size_t n = cli_utf8(text + i, size - i);
         if (n == 0) {
             fprintf(to, "\\udc%02x", text[i++]);
             continue;

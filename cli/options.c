@@ -36,7 +36,7 @@ static const struct option {
     {"--json", FLAG, offsetof(cli_options, json), NULL, "one JSON document on standard output"},
     {"--help", FLAG, offsetof(cli_options, help), NULL, "this text"},
     {"--version", FLAG, offsetof(cli_options, version), NULL, "the version"},
-    {"--domain", TEXT, offsetof(cli_options, domain), "verify lookup put get digest ls show",
+    {"--domain", TEXT, offsetof(cli_options, domain), "verify lookup put get digest ls show stats",
      "D  identity domain (slipway.identity)"},
     {"--entry", TEXT, offsetof(cli_options, entry), "run inspect", "NAME  the kernel (the only one; of --sass: all)"},
     {"--grid", TEXT, offsetof(cli_options, grid), "run",
@@ -56,6 +56,10 @@ static const struct option {
     {"--flag", LIST, offsetof(cli_options, flags), "run", "F  a flag for the compiler (repeat)"},
     {"--include", LIST, offsetof(cli_options, includes), "run", "DIR  an include root (repeat)"},
     {"--timeout", TEXT, offsetof(cli_options, timeout), "run", "SECONDS  for the compile"},
+    {"--metrics", TEXT, offsetof(cli_options, metrics), "run",
+     "FILE  what the run was, counted and timed: OpenMetrics when it ends in .prom or .txt, else JSON"},
+    {"--trace", TEXT, offsetof(cli_options, trace), "run", "FILE  its transitions as a Chrome trace, for Perfetto"},
+    {"--openmetrics", FLAG, offsetof(cli_options, openmetrics), "stats", "OpenMetrics text on standard output"},
     {"--state", TEXT, offsetof(cli_options, state), "show", "generated|ready"},
     {"--spec", TEXT, offsetof(cli_options, spec), "show", "DIGEST"},
     {"--target", TEXT, offsetof(cli_options, target), "inspect", "T  sm_90, gfx942, host: what would not fit there"},
@@ -70,6 +74,7 @@ void cli_help(FILE *to) {
           "  ls                  entries of the cache\n"
           "  show KEY            one entry\n"
           "  verify              read and hash every slot; writes nothing\n"
+          "  stats               how much the cache holds: by backend and target, by age\n"
           "  lookup REQUEST.json          one lookup; writes nothing\n"
           "  put REQUEST.json DIR         publish the files of DIR\n"
           "  get REQUEST.json DEST        copy a hit to DEST\n"

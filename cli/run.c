@@ -408,6 +408,7 @@ static slw_code prepare(run *r, slw_error *err) {
     slw_metrics_options metrics = SLW_METRICS_OPTIONS_INIT;
     metrics.listener = on_event;
     metrics.context = r;
+    if (r->options->trace != NULL) metrics.trace_events = 4096;
     slw_code code = parse_run(r, err);
     if (code == SLW_OK && cli_find_places(r->options, &r->places, err) != 0) code = err->code;
     if (code == SLW_OK && r->places.cache == NULL && !r->options->no_cache)
@@ -468,6 +469,11 @@ int verb_run(const cli_options *options, slw_error *err) {
                     err->message);
             status = slw_code_exit_status(expected);
         }
+    }
+    slw_error unwritten = SLW_ERROR_INIT; /* of a failed run too: that is when they are looked at */
+    if (r.metrics != NULL && cli_write_metrics(options, r.metrics, &unwritten) != SLW_OK) {
+        fprintf(stderr, "slipway: %s: %s\n", slw_code_name(unwritten.code), unwritten.message);
+        if (status == 0) status = slw_code_exit_status(unwritten.code);
     }
     finish(&r);
     return status;
