@@ -13,7 +13,7 @@
 #define FIRST_LINE "slipway-tool-answer 1"
 
 static const char *const fact_names[SLWI_TOOL_FACT_COUNT] = {
-    "program", "plugin", "file", "include", "directory", "library", "sysroot", "absent", "listing",
+    "program", "plugin", "file", "include", "directory", "library", "sysroot", "absent", "listing", "target",
 };
 static const char *const family_names[] = {"unknown", "gcc", "clang"};
 

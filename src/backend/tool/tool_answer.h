@@ -20,6 +20,7 @@ typedef enum slwi_tool_fact {
     SLWI_TOOL_FACT_SYSROOT,   /* at most one */
     SLWI_TOOL_FACT_ABSENT,    /* looked for there before it was found elsewhere: must not exist */
     SLWI_TOOL_FACT_LISTING,   /* "<digest of the names> <directory>": a choice was made among what lies there */
+    SLWI_TOOL_FACT_TARGET,    /* "gfx90a", "sm_90a": what it compiles for */
     SLWI_TOOL_FACT_COUNT
 } slwi_tool_fact;
 
