@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "fail.h"
+#include "memory.h"
 #include "os.h"
 #include "tool_run.h"
 
