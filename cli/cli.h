@@ -21,7 +21,8 @@ typedef struct cli_options {
     int read_only, no_cache, trust_root, json, help, version;
     int verify_policy, identity_policy; /* SLW_VERIFY_…, SLW_IDENTITY_… */
     /* of some */
-    const char *metrics, *trace, *domain, *entry, *grid, *block, *shared, *state, *spec, *expect, *tolerance, *timeout, *target, *cluster;
+    const char *metrics, *trace;
+    const char *domain, *entry, *grid, *block, *shared, *state, *spec, *expect, *tolerance, *timeout, *target, *cluster;
     int openmetrics, probe, sass, cooperative, programmatic, non_portable_cluster, allow_ptx;
     cli_list args, flags, includes, files; /* files: what is not an option */
 } cli_options;

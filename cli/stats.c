@@ -249,7 +249,8 @@ static void by_one(FILE *to, const char *name, const char *key, const char *valu
 
 /* A path is bytes. */
 static void root_label(FILE *to, const char *root) {
-    fputs("# TYPE slipway_store info\n# HELP slipway_store The cache that was looked at.\nslipway_store_info{root=\"",
+    fputs("# TYPE slipway_store_info gauge\n# HELP slipway_store_info The cache that was looked at.\n"
+          "slipway_store_info{root=\"",
           to);
     const size_t size = strlen(root);
     for (size_t at = 0; at < size;) {

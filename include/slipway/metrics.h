@@ -30,7 +30,7 @@ typedef struct slw_stage_time {
     uint64_t duration_ns;
 } slw_stage_time;
 
-/* Later versions may add members at the end: `size` says how much there is. Reading it is all a listener does with it. */
+/* Later versions may add members at the end: `size` says how much there is. */
 typedef struct slw_event {
     uint32_t size;
     slw_phase phase;

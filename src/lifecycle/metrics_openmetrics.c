@@ -7,8 +7,8 @@
 #include "fail.h"
 #include "metrics_state.h"
 
-/* The buckets of the exposition are bounded by 2^i - 1 ns, inclusive, as OpenMetrics counts: that is where the counters'
-   own buckets part. From a microsecond to half an hour. */
+/* The buckets of the exposition are bounded by 2^i - 1 ns, inclusive, as OpenMetrics counts: that is where the own
+   buckets of the counters part. From a microsecond to half an hour. */
 #define FIRST_BUCKET 10u
 #define LAST_BUCKET  41u
 
@@ -172,7 +172,8 @@ static void put_rest(slwi_buffer *out, const slwi_metrics_view *view) {
         labels none = {out, 0};
         put_value(&none, slwi_metrics_view_dropped(view));
     }
-    put_family(out, "slipway_build", "info", NULL, "The library that counted.");
+    /* A gauge and not an info: readers of the older text format, which know no info, then read the file too. */
+    put_family(out, "slipway_build_info", "gauge", NULL, "The library that counted.");
     slwi_buffer_append_text(out, "slipway_build_info");
     labels set = {out, 0};
     put_label(&set, "version", slw_version());

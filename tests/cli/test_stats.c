@@ -1,4 +1,5 @@
-/* stats: what lies in the cache, told without a lock and without a write; and the files that run writes about itself. */
+/* stats: what lies in the cache, told without a lock and without a write. And the files that run writes about
+ * itself. */
 #include "command.h"
 
 #include <stdio.h>

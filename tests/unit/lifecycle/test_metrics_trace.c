@@ -212,8 +212,8 @@ static slw_code stages_build(void *context, const slw_build_context *build, slw_
 
 /* Real transitions of two threads, builds with a stage inside. */
 static void *whole_way(void *context) {
-    kit *k = context;
-    kit mine = *k;
+    const kit *k = context;
+    kit mine = {.store = k->store, .device = k->device, .key = k->key, .spec = k->spec};
     mine.err = (slw_error)SLW_ERROR_INIT;
     for (int i = 0; i < 5; i++) {
         const slw_grid grid = kit_grid(1, 1, 1);
