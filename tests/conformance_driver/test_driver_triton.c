@@ -1,9 +1,9 @@
 /* Every entry of the real Triton caches goes to a launch on the doubles: hydrated with its metadata, loaded on a device
- * of its architecture, launched. What the launch must be is known without the library: the grid, the block and the
- * dynamic shared memory by the numbers of the entry's own JSON, the parameters' number and sizes by what other tools say
- * of the binary (oracle.json), the scratch pointers by the version of Triton. It is seen twice: where the driver is
- * called, and by what the double's kernel makes of it. add_kernel adds; every other whose first parameter is a pointer
- * writes a checksum of all it was given. */
+ * of its architecture, launched. What the launch must be is known without the library: grid, block and dynamic shared
+ * memory by the numbers of the entry's own JSON, the parameters' number and sizes by what other tools say of the binary
+ * (oracle.json), the scratch pointers by the version of Triton. It is seen twice: where the driver is called, and by
+ * what the double's kernel makes of it. add_kernel adds; every other whose first parameter is a pointer writes a
+ * checksum of all it was given. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
