@@ -18,6 +18,8 @@ typedef struct discovery {
     const slwi_host_toolchain *toolchain;
     slw_cancel *cancel;
     slwi_tool_answer *answer;
+    const char *language;              /* as -x names it */
+    const char *own;                   /* the compiler's own program for it, in gcc */
     slwi_buffer output;                /* of the last probe */
     slwi_tool_list programs;           /* where the driver looks for its programs, in order */
     slwi_tool_list configs;            /* where clang looks for configuration files */
@@ -177,7 +179,7 @@ static void read_compiler(discovery *d, slw_bytes line) {
     slwi_tool_list_init(&words, &d->toolchain->allocator);
     slwi_host_split_line(line, &words);
     int is_cc1 = words.count > 1 && words.items[0][0] == '/' &&
-                 (strcmp(slwi_tool_base_name(words.items[0]), "cc1") == 0 || strcmp(words.items[1], "-cc1") == 0);
+                 (strcmp(slwi_tool_base_name(words.items[0]), d->own) == 0 || strcmp(words.items[1], "-cc1") == 0);
     if (is_cc1 && strlen(words.items[0]) < sizeof(d->compiler)) {
         memcpy(d->compiler, words.items[0], strlen(words.items[0]) + 1);
     }
@@ -186,7 +188,7 @@ static void read_compiler(discovery *d, slw_bytes line) {
 }
 
 static slw_code ask_preprocessor(discovery *d) {
-    static const char *const arguments[] = {"-E", "-v", "-x", "c", "/dev/null", NULL};
+    const char *const arguments[] = {"-E", "-v", "-x", d->language, "/dev/null", NULL};
     slw_code rc = probe(d, arguments, NULL);
     if (rc != SLW_OK) return rc;
     cursor c = output_of(d);
@@ -387,65 +389,95 @@ static slw_code ask_program(discovery *d, const char *name) {
     return SLW_OK;
 }
 
-static slw_code finish_gcc(discovery *d) {
-    absent_before(d, "cc1", d->compiler);
+/* A specs file beside the compiler's programs would be read. */
+static void finish_gcc(discovery *d) {
+    absent_before(d, d->own, d->compiler);
+    for (size_t i = 0; i < d->programs.count; i++) absent(d, d->programs.items[i], "specs");
+}
+
+static slw_code finish_gcc_link(discovery *d) {
     absent_before(d, slwi_tool_base_name(d->linker), d->linker);
-    /* collect2 looks for these before it looks for ld; a specs file beside cc1 would be read. */
+    /* collect2 looks for these before it looks for ld. */
     for (size_t i = 0; i < d->programs.count; i++) {
         absent(d, d->programs.items[i], "real-ld");
         absent(d, d->programs.items[i], "collect-ld");
-        absent(d, d->programs.items[i], "specs");
     }
     slw_code rc = ask_program(d, "as");
     return rc == SLW_OK ? ask_program(d, "ld") : rc;
 }
 
+/* T is the triple, B the driver's name: the configuration files that would be read. */
 static slw_code finish_clang(discovery *d) {
     char name[SLWI_TOOL_PATH_MAX];
     const char *triple = slwi_tool_answer_triple(d->answer);
     const char *base = slwi_tool_base_name(d->toolchain->driver);
-    const char *linker = slwi_tool_base_name(d->linker);
     char own[SLWI_TOOL_PATH_MAX];
     if (slwi_tool_directory(own, d->toolchain->driver)) slwi_tool_list_add_once(&d->configs, own);
-    absent_before(d, linker, d->linker);
-    if (strlen(triple) + strlen(linker) + strlen(base) + 16 > sizeof(name)) return unknown(d, "names are too long");
-    static const char *const patterns[] = {"T-L", "T-clang.cfg", "T-B.cfg", "T.cfg", "clang.cfg", "B.cfg"};
+    if (strlen(triple) + strlen(base) + 16 > sizeof(name)) return unknown(d, "names are too long");
+    static const char *const patterns[] = {"T-clang.cfg", "T-B.cfg", "T.cfg", "clang.cfg", "B.cfg"};
     for (size_t p = 0; p < sizeof(patterns) / sizeof(*patterns); p++) {
         size_t size = 0;
         for (const char *at = patterns[p]; *at != '\0'; at++) {
-            const char *part = *at == 'T' ? triple : *at == 'L' ? linker : *at == 'B' ? base : NULL;
+            const char *part = *at == 'T' ? triple : *at == 'B' ? base : NULL;
             size_t length = part != NULL ? strlen(part) : 1;
             memcpy(name + size, part != NULL ? part : at, length);
             size += length;
         }
         name[size] = '\0';
-        if (p == 0) {
-            absent_before(d, name, d->linker);
-            continue;
-        }
         for (size_t i = 0; i < d->configs.count; i++) absent(d, d->configs.items[i], name);
     }
     return SLW_OK;
 }
 
-slw_code slwi_host_discover(const slwi_host_toolchain *toolchain, slw_cancel *cancel, slwi_tool_answer *answer,
-                            slw_error *err) {
+/* clang prefers a linker of its target's own. */
+static slw_code finish_clang_link(discovery *d) {
+    char name[SLWI_TOOL_PATH_MAX];
+    const char *linker = slwi_tool_base_name(d->linker);
+    const char *triple = slwi_tool_answer_triple(d->answer);
+    const size_t size = strlen(triple);
+    absent_before(d, linker, d->linker);
+    if (size + strlen(linker) + 2 > sizeof(name)) return unknown(d, "names are too long");
+    memcpy(name, triple, size);
+    name[size] = '-';
+    memcpy(name + size + 1, linker, strlen(linker) + 1);
+    absent_before(d, name, d->linker);
+    return SLW_OK;
+}
+
+/* With `links`, how it links is asked as well. */
+static slw_code discover(const slwi_host_toolchain *toolchain, const char *language, const char *own, int links,
+                         slw_cancel *cancel, slwi_tool_answer *answer, slw_error *err) {
     discovery d;
     memset(&d, 0, sizeof(d));
     d.toolchain = toolchain;
     d.cancel = cancel;
     d.answer = answer;
+    d.language = language;
+    d.own = own;
     d.err = err;
     slwi_buffer_init(&d.output, &toolchain->allocator, PROBE_OUTPUT_MAX);
     slwi_tool_list_init(&d.programs, &toolchain->allocator);
     slwi_tool_list_init(&d.configs, &toolchain->allocator);
     slw_code rc = ask_preprocessor(&d);
-    if (rc == SLW_OK) rc = ask_link(&d);
+    const int is_gcc = answer->family == SLWI_TOOL_GCC;
+    if (rc == SLW_OK && links) rc = ask_link(&d);
     if (rc == SLW_OK) rc = ask_directories(&d);
-    if (rc == SLW_OK) rc = answer->family == SLWI_TOOL_GCC ? finish_gcc(&d) : finish_clang(&d);
+    if (rc == SLW_OK && links) rc = is_gcc ? finish_gcc_link(&d) : finish_clang_link(&d);
+    if (rc == SLW_OK && is_gcc) finish_gcc(&d);
+    if (rc == SLW_OK && !is_gcc) rc = finish_clang(&d);
     if (rc == SLW_OK) rc = slwi_tool_answer_status(answer, err);
     slwi_buffer_free(&d.output);
     slwi_tool_list_free(&d.programs);
     slwi_tool_list_free(&d.configs);
     return rc;
+}
+
+slw_code slwi_host_discover(const slwi_host_toolchain *toolchain, slw_cancel *cancel, slwi_tool_answer *answer,
+                            slw_error *err) {
+    return discover(toolchain, "c", "cc1", 1, cancel, answer, err);
+}
+
+slw_code slwi_host_discover_cxx(const slwi_host_toolchain *toolchain, slw_cancel *cancel, slwi_tool_answer *answer,
+                                slw_error *err) {
+    return discover(toolchain, "c++", "cc1plus", 0, cancel, answer, err);
 }

@@ -29,6 +29,10 @@ slw_code slwi_host_find_compiler(const char *compiler, const char *search_path, 
 /* Starts the driver and fills the answer. UNSUPPORTED when it is no gcc or clang, or compiles for another machine. */
 slw_code slwi_host_discover(const slwi_host_toolchain *toolchain, slw_cancel *cancel, slwi_tool_answer *answer,
                             slw_error *err);
+/* The same of a driver that only preprocesses C++ for another compiler (nvcc): of `toolchain` the allocator, the driver
+   and the path are used. */
+slw_code slwi_host_discover_cxx(const slwi_host_toolchain *toolchain, slw_cancel *cancel, slwi_tool_answer *answer,
+                                slw_error *err);
 
 /* Declares, fills, proves and seals the four components. */
 slw_code slwi_host_declare_identity(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err);

@@ -13,9 +13,9 @@
 #define FIRST_LINE "slipway-tool-answer 1"
 
 static const char *const fact_names[SLWI_TOOL_FACT_COUNT] = {
-    "program", "plugin", "file", "include", "directory", "library", "sysroot", "absent", "listing", "target",
+    "program", "plugin", "file", "include", "directory", "library", "sysroot", "absent", "listing", "target", "note",
 };
-static const char *const family_names[] = {"unknown", "gcc", "clang"};
+static const char *const family_names[] = {"unknown", "gcc", "clang", "other"};
 
 void slwi_tool_answer_init(slwi_tool_answer *answer, const slw_allocator *allocator) {
     answer->family = SLWI_TOOL_UNKNOWN;
@@ -100,7 +100,7 @@ static int read_head(lines *text, slwi_tool_answer *answer, slw_digest *proof) {
     if (!next_line(text, &line) || !value_of(line, "proof", &value)) return 0;
     if (slw_digest_parse(value.data, value.size, proof, NULL) != SLW_OK) return 0;
     if (!next_line(text, &line) || !value_of(line, "family", &value)) return 0;
-    for (int i = SLWI_TOOL_GCC; i <= SLWI_TOOL_CLANG; i++) {
+    for (int i = SLWI_TOOL_GCC; i <= SLWI_TOOL_OTHER; i++) {
         if (value.size == strlen(family_names[i]) && memcmp(value.data, family_names[i], value.size) == 0) {
             answer->family = (slwi_tool_family)i;
         }

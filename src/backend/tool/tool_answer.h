@@ -7,7 +7,12 @@
 
 #include "tool_list.h"
 
-typedef enum slwi_tool_family { SLWI_TOOL_UNKNOWN = 0, SLWI_TOOL_GCC = 1, SLWI_TOOL_CLANG = 2 } slwi_tool_family;
+typedef enum slwi_tool_family {
+    SLWI_TOOL_UNKNOWN = 0,
+    SLWI_TOOL_GCC = 1,
+    SLWI_TOOL_CLANG = 2,
+    SLWI_TOOL_OTHER = 3 /* no compiler of C: ptxas */
+} slwi_tool_family;
 
 /* The lists in the order of the text form. */
 typedef enum slwi_tool_fact {
@@ -21,6 +26,7 @@ typedef enum slwi_tool_fact {
     SLWI_TOOL_FACT_ABSENT,    /* looked for there before it was found elsewhere: must not exist */
     SLWI_TOOL_FACT_LISTING,   /* "<digest of the names> <directory>": a choice was made among what lies there */
     SLWI_TOOL_FACT_TARGET,    /* "gfx90a", "sm_90a": what it compiles for */
+    SLWI_TOOL_FACT_NOTE,      /* "isa 9.0": what else a backend asked, in words of its own */
     SLWI_TOOL_FACT_COUNT
 } slwi_tool_fact;
 
