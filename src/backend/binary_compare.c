@@ -82,8 +82,10 @@ static int compare_section(const slwi_elf *a, const slwi_elf *b, uint32_t index,
     return 0;
 }
 
-/* The build-id of `elf` that holds this offset: its end, else 0. */
-static uint64_t end_of_build_id(const slwi_elf *elf, uint64_t offset) {
+/* The end of what may differ and lies in a segment: the build-id, or where the header says that the section table
+   lies, if they hold this offset; else 0. */
+static uint64_t end_of_free_bytes(const slwi_elf *elf, uint64_t offset) {
+    if (offset >= SECTION_OFFSET_AT && offset < SECTION_OFFSET_END) return SECTION_OFFSET_END;
     for (uint32_t i = 0; i < elf->section_count; i++) {
         slwi_elf_section section = {0};
         if (slwi_elf_section_at(elf, i, &section, NULL) != SLW_OK) return 0;
@@ -111,8 +113,8 @@ static int compare_segment(const slwi_elf *a, const slwi_elf *b, uint32_t index,
         const slw_bytes other = {(const uint8_t *)y.bytes.data + at, y.bytes.size - at};
         at += first_difference(rest, other);
         if (at == x.bytes.size) return 1;
-        const uint64_t end = end_of_build_id(a, x.offset + at);
-        if (end == 0 || end_of_build_id(b, y.offset + at) == 0) {
+        const uint64_t end = end_of_free_bytes(a, x.offset + at);
+        if (end == 0 || end_of_free_bytes(b, y.offset + at) == 0) {
             say(out, x.offset + at, no_name);
             return 0;
         }
