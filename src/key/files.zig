@@ -35,5 +35,6 @@ pub const files: []const []const u8 = &.{
     "target_cuda.c",
     "target_hip.c",
     "tree.c",
+    "tree_ahead.c",
     "tree_list.c",
 };

@@ -122,13 +122,19 @@ slw_code slwi_gather_file(slwi_gather *gather, int directory, const char *name, 
     if (!S_ISREG(stat->mode)) return slwi_gather_fail(gather, err, resolved, "is not a regular file");
     const slw_code rc = digest_file(gather, directory, name, resolved, stat, &digest, &good, err);
     if (rc != SLW_OK || !good) return rc;
-    seen = slwi_arena_alloc(&gather->arena, sizeof *seen);
+    return slwi_gather_add(gather, resolved, stat, &digest, out, err);
+}
+
+slw_code slwi_gather_add(slwi_gather *gather, const char *resolved, const slwi_stat *stat, const slw_digest *digest,
+                         slwi_seen **out, slw_error *err) {
+    const size_t size = strlen(resolved);
+    slwi_seen *seen = slwi_arena_alloc(&gather->arena, sizeof *seen);
     if (seen == NULL || !slwi_table_reserve(&gather->files)) return slwi_fail_memory(err, sizeof *seen);
     seen->named.path = slwi_arena_copy(&gather->arena, resolved, size);
     if (seen->named.path == NULL) return slwi_fail_memory(err, size + 1);
     seen->named.path_size = size;
     seen->stat = *stat;
-    seen->sha256 = digest;
+    seen->sha256 = *digest;
     slwi_table_add(&gather->files, &seen->named);
     *gather->last_seen = seen;
     gather->last_seen = &seen->next;

@@ -123,6 +123,9 @@ const slwi_volume *slwi_gather_volume(slwi_gather *gather, int fd, const slwi_st
    where no descriptor is at hand). *out NULL: put down as a failure. */
 slw_code slwi_gather_file(slwi_gather *gather, int directory, const char *name, const char *resolved,
                           const slwi_stat *stat, slwi_seen **out, slw_error *err);
+/* The same with its digest known already. */
+slw_code slwi_gather_add(slwi_gather *gather, const char *resolved, const slwi_stat *stat, const slw_digest *digest,
+                         slwi_seen **out, slw_error *err);
 /* A file by an absolute path; where that is not its resolved path, that it leads there becomes a fact. */
 slw_code slwi_gather_path(slwi_gather *gather, const char *path, slwi_seen **out, slw_error *err);
 

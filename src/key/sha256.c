@@ -105,6 +105,23 @@ void slwi_sha256_update(slwi_sha256_ctx *ctx, const void *data, size_t size) {
     if (size % BLOCK != 0) memcpy(ctx->as.own.block, from + size / BLOCK * BLOCK, size % BLOCK);
 }
 
+void slwi_sha256_update_two(slwi_sha256_ctx *a, const void *data_a, slwi_sha256_ctx *b, const void *data_b, size_t size) {
+    const slwi_sha256_code *code = a->code;
+    const size_t whole = size / BLOCK * BLOCK;
+    const int aligned = code == b->code && code->blocks_of_two != NULL && a->as.own.size_bytes % BLOCK == 0 &&
+                        b->as.own.size_bytes % BLOCK == 0;
+    size_t done = 0;
+    if (aligned && whole > 0) {
+        code->blocks_of_two(a->as.own.state, data_a, b->as.own.state, data_b, whole / BLOCK);
+        a->as.own.size_bytes += whole;
+        b->as.own.size_bytes += whole;
+        done = whole;
+    }
+    if (done == size) return;
+    slwi_sha256_update(a, (const uint8_t *) data_a + done, size - done);
+    slwi_sha256_update(b, (const uint8_t *) data_b + done, size - done);
+}
+
 void slwi_sha256_final(slwi_sha256_ctx *ctx, slw_digest *out) {
     uint8_t tail[128];
     if (ctx->code->blocks == NULL) {

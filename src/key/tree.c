@@ -13,6 +13,7 @@
 #include "memo_tree.h"
 #include "memory.h"
 #include "sha256.h"
+#include "tree_ahead.h"
 #include "tree_list.h"
 
 #define FRAME_SCHEMA "slipway.tree.1"
@@ -399,8 +400,10 @@ static slw_code digest_root(tree_walk *walk, const char *root, int optional, slw
     }
     slw_code rc = find_root(walk, optional, out, &ok, err);
     if (rc == SLW_OK && ok) {
+        /* Without a memo every file is read; with one, as good as none. */
+        if (walk->gather->memo == NULL) rc = slwi_tree_read_ahead(walk->gather, out->resolved, err);
         slwi_memo_tree_begin(&walk->memo, &walk->gather->allocator, walk->gather->memo, out->resolved);
-        rc = walk_directory(walk, &out->digest, err);
+        if (rc == SLW_OK) rc = walk_directory(walk, &out->digest, err);
         if (rc == SLW_OK) rc = check_again(walk, *facts, err);
         slwi_memo_tree_end(&walk->memo, rc == SLW_OK && walk->gather->failure_count == failures && !walk->touched);
     }

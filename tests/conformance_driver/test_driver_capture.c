@@ -102,6 +102,20 @@ START_TEST(a_stream_that_captures_is_not_waited_for) {
 }
 END_TEST
 
+/* The whole device: the default stream's answer tells that one of it captures. */
+START_TEST(a_device_that_captures_is_not_waited_for) {
+    start(_i);
+    slw_stream stream = SLW_STREAM_DEFAULT;
+    slt_ok(slw_device_stream_create(w.device, &stream, &w.err), &w.err);
+    w.d.control->set(DOUBLE_CAPTURING_STREAM, (long)(intptr_t)stream.native);
+    refused_capturing(slw_device_synchronize(w.device, NULL, &w.err));
+    w.d.control->set(DOUBLE_CAPTURING_STREAM, 0);
+    slt_ok(slw_device_synchronize(w.device, NULL, &w.err), &w.err);
+    slt_ok(slw_device_stream_destroy(w.device, &stream, &w.err), &w.err);
+    stop();
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("captures");
     TCase *tcase = tcase_create("capture");
@@ -109,6 +123,7 @@ int main(void) {
     tcase_add_loop_test(tcase, pitfall_37_a_capture_outlives_a_load, 0, GPU_KINDS);
     tcase_add_loop_test(tcase, a_load_during_a_capture_that_cannot_be_told, 0, GPU_KINDS);
     tcase_add_loop_test(tcase, a_stream_that_captures_is_not_waited_for, 0, GPU_KINDS);
+    tcase_add_loop_test(tcase, a_device_that_captures_is_not_waited_for, 0, GPU_KINDS);
     suite_add_tcase(suite, tcase);
     return slt_run(suite, NULL);
 }

@@ -22,7 +22,7 @@ slw_code slwi_cuda_alloc(void *state, uint64_t size_bytes, slw_device_address *o
 slw_code slwi_cuda_free(void *state, slw_device_address address, slw_error *err) {
     const slwi_cuda_state *const cuda = state;
     int pushed = 0;
-    const slw_code code = slwi_cuda_enter(cuda, &pushed, err);
+    const slw_code code = slwi_cuda_enter_loaded(cuda, &pushed, err);
     if (code != SLW_OK) return code;
     return answer(cuda, pushed, cuda->api.cuMemFree(address), "freeing memory of the device", err);
 }
@@ -30,7 +30,7 @@ slw_code slwi_cuda_free(void *state, slw_device_address address, slw_error *err)
 slw_code slwi_cuda_copy_in(void *state, slw_device_address to, const void *from, uint64_t size_bytes, slw_error *err) {
     const slwi_cuda_state *const cuda = state;
     int pushed = 0;
-    const slw_code code = slwi_cuda_enter(cuda, &pushed, err);
+    const slw_code code = slwi_cuda_enter_loaded(cuda, &pushed, err);
     if (code != SLW_OK) return code;
     return answer(cuda, pushed, cuda->api.cuMemcpyHtoD(to, from, size_bytes), "copying to the device", err);
 }
@@ -38,7 +38,7 @@ slw_code slwi_cuda_copy_in(void *state, slw_device_address to, const void *from,
 slw_code slwi_cuda_copy_out(void *state, void *to, slw_device_address from, uint64_t size_bytes, slw_error *err) {
     const slwi_cuda_state *const cuda = state;
     int pushed = 0;
-    const slw_code code = slwi_cuda_enter(cuda, &pushed, err);
+    const slw_code code = slwi_cuda_enter_loaded(cuda, &pushed, err);
     if (code != SLW_OK) return code;
     return answer(cuda, pushed, cuda->api.cuMemcpyDtoH(to, from, size_bytes), "copying from the device", err);
 }
@@ -59,7 +59,7 @@ slw_code slwi_cuda_stream_create(void *state, slw_stream *out, slw_error *err) {
 slw_code slwi_cuda_stream_destroy(void *state, slw_stream stream, slw_error *err) {
     const slwi_cuda_state *const cuda = state;
     int pushed = 0;
-    const slw_code code = slwi_cuda_enter(cuda, &pushed, err);
+    const slw_code code = slwi_cuda_enter_loaded(cuda, &pushed, err);
     if (code != SLW_OK) return code;
     return answer(cuda, pushed, cuda->api.cuStreamDestroy(stream.native), "destroying a stream", err);
 }
@@ -78,13 +78,15 @@ static int is_capturing(const slwi_cuda_state *cuda, slw_stream stream) {
 slw_code slwi_cuda_synchronize(void *state, const slw_stream *stream, slw_error *err) {
     const slwi_cuda_state *const cuda = state;
     int pushed = 0;
-    const slw_code code = slwi_cuda_enter(cuda, &pushed, err);
+    const slw_code code = slwi_cuda_enter_loaded(cuda, &pushed, err);
     if (code != SLW_OK) return code;
-    if (stream == NULL) return answer(cuda, pushed, cuda->api.cuCtxSynchronize(), "waiting for the device", err);
-    if (is_capturing(cuda, *stream)) {
+    /* The default stream answers for the device: it would wait for every stream that captures. */
+    const slw_stream whole = SLW_STREAM_DEFAULT;
+    if (is_capturing(cuda, stream == NULL ? whole : *stream)) {
         slwi_cuda_leave(cuda, pushed);
         return slwi_gpu_fail_capturing(cuda->name, err);
     }
+    if (stream == NULL) return answer(cuda, pushed, cuda->api.cuCtxSynchronize(), "waiting for the device", err);
     return answer(cuda, pushed, cuda->api.cuStreamSynchronize(stream->native), "waiting for a stream", err);
 }
 
@@ -113,7 +115,7 @@ static slw_code wait_with_event(const slwi_cuda_state *cuda, slw_stream stream, 
 slw_code slwi_cuda_wait_idle(void *state, slw_stream stream, uint64_t deadline_ns, slw_error *err) {
     const slwi_cuda_state *const cuda = state;
     int pushed = 0;
-    slw_code code = slwi_cuda_enter(cuda, &pushed, err);
+    slw_code code = slwi_cuda_enter_loaded(cuda, &pushed, err);
     if (code != SLW_OK) return code;
     if (is_capturing(cuda, stream)) {
         slwi_cuda_leave(cuda, pushed);

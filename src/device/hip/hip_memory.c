@@ -89,11 +89,13 @@ slw_code slwi_hip_synchronize(void *state, const slw_stream *stream, slw_error *
     int previous = -1;
     const slw_code code = slwi_hip_enter(hip, &previous, err);
     if (code != SLW_OK) return code;
-    if (stream == NULL) return answer(hip, previous, hip->api.hipDeviceSynchronize(), "waiting for the device", err);
-    if (is_capturing(hip, *stream)) {
+    /* The default stream answers for the device: it would wait for every stream that captures. */
+    const slw_stream whole = SLW_STREAM_DEFAULT;
+    if (is_capturing(hip, stream == NULL ? whole : *stream)) {
         slwi_hip_leave(hip, previous);
         return slwi_gpu_fail_capturing(hip->name, err);
     }
+    if (stream == NULL) return answer(hip, previous, hip->api.hipDeviceSynchronize(), "waiting for the device", err);
     return answer(hip, previous, hip->api.hipStreamSynchronize(stream->native), "waiting for a stream", err);
 }
 
