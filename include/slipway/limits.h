@@ -11,6 +11,12 @@
 #define SLW_LIMIT_REQUIRED_FILES       4096u
 #define SLW_LIMIT_COMPONENTS           32u /* of a toolchain identity in the default domain */
 #define SLW_LIMIT_COMPONENT_NAME_BYTES 64u
+#define SLW_LIMIT_INVENTORY_ITEMS       1024u /* of one component, by name in slipway.json; the rest is counted */
+#define SLW_LIMIT_INVENTORY_VALUE_BYTES 1024u /* of one value there; a longer one is told by its digest */
+#define SLW_LIMIT_INPUT_RECORD_BYTES    262144u /* of one record in slipway.json, and 16 levels; else null */
+#define SLW_LIMIT_NEAREST               64u   /* entries of one explanation */
+#define SLW_LIMIT_DIFFERENCES           256u  /* of one of them, by field; the rest is counted */
+#define SLW_LIMIT_DIFFERENCE_BYTES      1024u /* of a field, of an old and of a new value; cut there */
 #define SLW_LIMIT_RECORD_DEPTH         512u      /* of a typed record */
 #define SLW_LIMIT_RECORD_BYTES         67108864u /* encoded */
 #define SLW_LIMIT_JSON_BYTES           16777216u

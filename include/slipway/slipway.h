@@ -8,6 +8,7 @@
  *   what a launch must know            <slipway/contract.h>
  *   what is in a binary, would it run  <slipway/inspect.h>
  *   compile on a miss                  <slipway/compile.h>
+ *   why it was a miss                  <slipway/explain.h>
  *   devices                            <slipway/device.h>
  *   measuring                          <slipway/metrics.h>
  *   kernels of the host driver         <slipway/host_kernel.h>  (not included here: it is for kernels)
@@ -17,6 +18,7 @@
 #define SLIPWAY_SLIPWAY_H
 
 #include <slipway/compile.h>
+#include <slipway/explain.h>
 #include <slipway/inspect.h>
 #include <slipway/limits.h>
 #include <slipway/metrics.h>

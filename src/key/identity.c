@@ -52,7 +52,10 @@ void slw_identity_release(slw_identity **identity) {
     slw_identity *gone = *identity;
     const slw_allocator allocator = gone->allocator;
     slwi_identity_free_lent(gone);
-    for (size_t i = 0; i < gone->component_count; i++) slwi_free(&allocator, gone->components[i]->inputs);
+    for (size_t i = 0; i < gone->component_count; i++) {
+        slwi_free(&allocator, gone->components[i]->inputs);
+        slwi_free(&allocator, gone->components[i]->items);
+    }
     slwi_gather_free(&gone->gather);
     (void)pthread_mutex_destroy(&gone->lock);
     gone->tag = 0;
@@ -193,6 +196,7 @@ slw_code slw_identity_seal(slw_identity *identity, slw_error *err) {
         slwi_gather_mark_return(&identity->gather, mark);
         return rc;
     }
+    for (size_t i = 0; i < identity->component_count; i++) slwi_inventory_sort(all[i]);
     slwi_gather_finish(&identity->gather);
     identity->sealed = 1;
     return SLW_OK;

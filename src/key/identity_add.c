@@ -1,5 +1,6 @@
 /* The inputs of a component. Each call looks at the world at once, so that the snapshot is as early as can be. */
 #include <slipway/identity.h>
+#include <slipway/key.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@ typedef struct addition {
     slwi_gather_mark mark;
     char path[SLWI_PATH_BYTES]; /* absolute */
     int ok;                     /* 0: it has no absolute path, which is put down */
+    slwi_inventory_item note;   /* kind NULL: none; of the inventory when the call succeeds */
 } addition;
 
 static slw_code begin(addition *add, slw_identity *identity, const char *component, slw_error *err) {
@@ -58,6 +60,25 @@ static slw_code reserve_input(addition *add, slw_error *err) {
     return SLW_OK;
 }
 
+/* What the input is by name. A value that is too long is told by its digest. */
+static slw_code note(addition *add, const char *kind, const char *name, const slw_digest *digest, slw_bytes value,
+                     slw_error *err) {
+    slwi_inventory_item item = {.kind = kind};
+    slwi_arena *arena = &add->gather->arena;
+    item.name = slwi_arena_copy(arena, name, strlen(name));
+    if (digest != NULL) item.digest = *digest;
+    const int shown = value.data != NULL && value.size <= SLW_LIMIT_INVENTORY_VALUE_BYTES &&
+                      memchr(value.data, 0, value.size) == NULL;
+    if (shown) item.value = slwi_arena_copy(arena, value.data, value.size);
+    if (!shown && value.data != NULL) slw_sha256(value, &item.digest);
+    if (item.name == NULL || (shown && item.value == NULL)) return slwi_fail_memory(err, strlen(name) + 1);
+    const slw_code rc = slwi_inventory_reserve(&add->identity->allocator, add->component, 1, err);
+    if (rc == SLW_OK) add->note = item;
+    return rc;
+}
+
+static const slw_bytes no_value = {NULL, 0};
+
 /* Commits: on success the input counts, on failure nothing of this call does. `input` NULL: nothing to add. */
 static slw_code finish(addition *add, slw_code rc, const slw_digest *input, int is_proof, slw_error *err) {
     if (rc == SLW_OK && input != NULL) rc = reserve_input(add, err);
@@ -68,6 +89,7 @@ static slw_code finish(addition *add, slw_code rc, const slw_digest *input, int 
     if (input == NULL) return SLW_OK;
     add->component->inputs[add->component->input_count++] = *input;
     if (is_proof) add->component->has_proof = 1;
+    if (add->note.kind != NULL) slwi_inventory_put(add->component, &add->note);
     return SLW_OK;
 }
 
@@ -79,6 +101,7 @@ slw_code slw_identity_add_file(slw_identity *identity, const char *component, co
     if (rc != SLW_OK) return rc;
     if (add.ok) rc = slwi_gather_path(add.gather, add.path, &seen, err);
     if (rc == SLW_OK && seen != NULL) rc = slwi_input_file(&identity->allocator, add.path, seen, &input, err);
+    if (rc == SLW_OK && seen != NULL) rc = note(&add, "file", add.path, &seen->sha256, no_value, err);
     return finish(&add, rc, seen != NULL ? &input : NULL, 1, err);
 }
 
@@ -125,6 +148,7 @@ static slw_code take_place(addition *add, const slw_digest *input, slw_error *er
     for (slwi_component_tree **at = &add->component->trees; *at != NULL;) {
         if (encloses(add->path, (*at)->root)) {
             remove_input(add->component, &(*at)->input);
+            slwi_inventory_drop_tree(add->component, (*at)->root);
             *at = (*at)->next;
         } else {
             at = &(*at)->next;
@@ -147,6 +171,9 @@ static slw_code add_tree(addition *add, int optional, slwi_tree_result *result, 
     slw_code rc = slwi_tree_digest(add->gather, add->path, optional, result, err);
     if (rc != SLW_OK || result->state == SLWI_TREE_FAILED) return finish(add, rc, NULL, 0, err);
     rc = slwi_input_tree(&add->identity->allocator, add->path, result, &input, err);
+    if (rc == SLW_OK && result->state == SLWI_TREE_ABSENT) rc = note(add, "absent", add->path, NULL, no_value, err);
+    if (rc == SLW_OK && result->state == SLWI_TREE_DIGESTED)
+        rc = note(add, "tree", add->path, &result->digest, no_value, err);
     if (rc == SLW_OK) rc = take_place(add, &input, err);
     return rc == SLW_OK ? rc : finish(add, rc, NULL, 0, err);
 }
@@ -164,6 +191,15 @@ slw_code slw_identity_add_tree(slw_identity *identity, const char *component, co
     return rc;
 }
 
+/* After the commit, with room that was reserved: the names lie in the gather's arena. */
+static void note_members(addition *add, const slwi_closure *closure) {
+    for (size_t i = 0; i < closure->count; i++) {
+        const slwi_closure_member *member = &closure->members[i];
+        const slwi_inventory_item item = {"program", member->found, NULL, member->seen->sha256};
+        slwi_inventory_put(add->component, &item);
+    }
+}
+
 slw_code slw_identity_add_program(slw_identity *identity, const char *component, const char *path, slw_error *err) {
     addition add = {0};
     slwi_closure closure = {0};
@@ -174,8 +210,12 @@ slw_code slw_identity_add_program(slw_identity *identity, const char *component,
     rc = slwi_closure_of(add.gather, add.path, &closure, err);
     const int whole = rc == SLW_OK && !has_failed(&add);
     if (whole) rc = slwi_input_program(&identity->allocator, &closure, &input, err);
+    if (rc == SLW_OK && whole)
+        rc = slwi_inventory_reserve(&identity->allocator, add.component, closure.count, err);
+    rc = finish(&add, rc, whole ? &input : NULL, 1, err);
+    if (rc == SLW_OK && whole) note_members(&add, &closure);
     slwi_closure_free(&closure);
-    return finish(&add, rc, whole ? &input : NULL, 1, err);
+    return rc;
 }
 
 slw_code slw_identity_add_environment(slw_identity *identity, const char *component, const char *name,
@@ -188,6 +228,8 @@ slw_code slw_identity_add_environment(slw_identity *identity, const char *compon
         return slwi_fail(err, SLW_E_USAGE, NULL, "a variable's name is required, without \"=\"");
     }
     rc = slwi_input_environment(&identity->allocator, name, value, &input, err);
+    const slw_bytes text = {value, value != NULL ? strlen(value) : 0};
+    if (rc == SLW_OK) rc = note(&add, value != NULL ? "environment" : "unset", name, NULL, text, err);
     return finish(&add, rc, &input, 1, err);
 }
 
@@ -236,10 +278,14 @@ slw_code slw_identity_add_build_id(slw_identity *identity, const char *component
         const slw_bytes bytes = {id, size};
         rc = note_build_id_file(&add, resolved, &stat, err);
         if (rc == SLW_OK) rc = slwi_input_build_id(&identity->allocator, add.path, resolved, bytes, &input, err);
+        slw_digest told;
+        slw_sha256(bytes, &told);
+        if (rc == SLW_OK) rc = note(&add, "build_id", add.path, &told, no_value, err);
         return finish(&add, rc, &input, 0, err);
     }
     rc = slwi_gather_path(add.gather, add.path, &seen, err);
     if (rc == SLW_OK && seen != NULL) rc = slwi_input_no_build_id(&identity->allocator, add.path, seen, &input, err);
+    if (rc == SLW_OK && seen != NULL) rc = note(&add, "file", add.path, &seen->sha256, no_value, err);
     return finish(&add, rc, seen != NULL ? &input : NULL, 1, err);
 }
 
@@ -253,6 +299,8 @@ slw_code slw_identity_add_claim(slw_identity *identity, const char *component, c
         return slwi_fail(err, SLW_E_USAGE, NULL, "a claim has a name and a text");
     }
     rc = slwi_input_claim(&identity->allocator, name, text, &input, err);
+    const slw_bytes told = {text.data != NULL ? text.data : "", text.size};
+    if (rc == SLW_OK) rc = note(&add, "claim", name, NULL, told, err);
     return finish(&add, rc, &input, 0, err);
 }
 
@@ -266,5 +314,6 @@ slw_code slw_identity_add_digest(slw_identity *identity, const char *component, 
         return slwi_fail(err, SLW_E_USAGE, NULL, "a name and a digest are required");
     }
     rc = slwi_input_digest(&identity->allocator, name, digest, &input, err);
+    if (rc == SLW_OK) rc = note(&add, "digest", name, digest, no_value, err);
     return finish(&add, rc, &input, 1, err);
 }

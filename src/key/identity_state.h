@@ -6,6 +6,7 @@
 #include <slipway/limits.h>
 
 #include "identity_gather.h"
+#include "identity_inventory.h"
 
 #define SLWI_IDENTITY_TAG 0x494c5753u /* "SWLI" */
 
@@ -20,6 +21,9 @@ typedef struct slwi_component {
     char name[SLW_LIMIT_COMPONENT_NAME_BYTES + 1];
     slw_digest *inputs; /* the digest of each input's record */
     size_t input_count, input_capacity;
+    slwi_inventory_item *items; /* what they were, by name; sorted once sealed */
+    size_t item_count, item_capacity;
+    uint64_t left_out;
     slwi_component_tree *trees;
     int has_proof; /* an input that stands for content; claims and build-ids do not */
     int said;      /* slw_identity_prove was called */

@@ -129,6 +129,9 @@ static slw_code write_document(slwi_request *request, const slw_build_context *b
             .key = request->key,
             .identity = request->toolchain->identity,
             .compiler = backend->toolchain_path(request->toolchain->state),
+            .source = request->source_record,
+            .options = request->option_record,
+            .lowered = request->lowered_record,
         };
         slwi_entry_document_write(&document, &text);
         rc = slwi_buffer_status(&text, err);

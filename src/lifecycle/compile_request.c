@@ -10,6 +10,33 @@
 #include "file.h"
 #include "memory.h"
 
+static slw_code check_source(const slw_source *source, slw_error *err) {
+    if (source == NULL || source->size != sizeof *source)
+        return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "slw_source is NULL or of another version");
+    if ((source->path != NULL) + (source->text.data != NULL) + (source->lowered != NULL) != 1)
+        return slwi_fail(err, SLW_E_USAGE, NULL, "a source has one of a path, a text and a form that is lowered");
+    if (source->include_root_count > 0 && source->include_roots == NULL)
+        return slwi_fail(err, SLW_E_USAGE, NULL, "the include roots are NULL");
+    return SLW_OK;
+}
+
+slw_code slwi_compile_check(const slw_source *source, const slw_compile_options *options,
+                            const slw_backend_vtable *backend, slw_error *err) {
+    const slw_code rc = check_source(source, err);
+    if (rc != SLW_OK) return rc;
+    if (options->size != sizeof *options)
+        return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "slw_compile_options.size is not this version's");
+    if (options->flag_count > 0 && options->flags == NULL)
+        return slwi_fail(err, SLW_E_USAGE, NULL, "the flags are NULL");
+    if ((options->override_stage != NULL) != (options->override_path != NULL))
+        return slwi_fail(err, SLW_E_USAGE, NULL, "an override needs both a stage and a path");
+    if (options->override_stage == NULL) return SLW_OK;
+    for (size_t i = 0; i < backend->stage_count; i++)
+        if (strcmp(backend->stages[i].name, options->override_stage) == 0) return SLW_OK;
+    slwi_error_subject(err, options->override_stage, strlen(options->override_stage));
+    return slwi_fail(err, SLW_E_USAGE, "NO_STAGE", "%s has no stage of that name", backend->name);
+}
+
 /* The whole source by path. Missing or unreadable is the source's fault, not the store's. */
 static slw_code read_path(slwi_request *request, slw_error *err) {
     const char *path = request->source->path;
@@ -37,10 +64,9 @@ static slw_code take_text(slwi_request *request, slw_error *err) {
 static slw_code take_lowered(slwi_request *request, slw_error *err) {
     const slw_allocator *allocator = &request->compiler->allocator;
     const slw_lowered_source *lowered = request->source->lowered;
-    slw_record *record = NULL;
-    slw_code rc = slw_lowered_source_record(allocator, lowered, &record, err);
-    if (rc == SLW_OK) rc = slw_record_digest(record, SLW_DOMAIN_DEFAULT, &request->source_digest, err);
-    slw_record_release(&record);
+    slw_record **record = &request->lowered_record;
+    slw_code rc = slw_lowered_source_record(allocator, lowered, record, err);
+    if (rc == SLW_OK) rc = slw_record_digest(*record, SLW_DOMAIN_DEFAULT, &request->source_digest, err);
     if (rc != SLW_OK || lowered->flag_count == 0) return rc;
     const size_t asked = request->options.flag_count;
     request->flags = slwi_alloc_array(allocator, lowered->flag_count + asked, sizeof *request->flags);
@@ -110,10 +136,9 @@ static slw_code open_job(slwi_request *request, slw_error *err) {
     return compiler->backend->job_open(request->toolchain->state, &asked, &request->job, err);
 }
 
-static slw_code digest_record(slw_record **record, char out[SLW_DIGEST_TEXT_SIZE], slw_error *err) {
+static slw_code digest_record(const slw_record *record, char out[SLW_DIGEST_TEXT_SIZE], slw_error *err) {
     slw_digest digest;
-    const slw_code rc = slw_record_digest(*record, SLW_DOMAIN_DEFAULT, &digest, err);
-    slw_record_release(record);
+    const slw_code rc = slw_record_digest(record, SLW_DOMAIN_DEFAULT, &digest, err);
     if (rc == SLW_OK) slw_digest_format(&digest, out);
     return rc;
 }
@@ -122,11 +147,10 @@ static slw_code make_key(slwi_request *request, slw_error *err) {
     const slw_backend_vtable *backend = request->compiler->backend;
     char source[SLW_DIGEST_TEXT_SIZE];
     char specialization[SLW_DIGEST_TEXT_SIZE];
-    slw_record *record = NULL;
-    slw_code rc = backend->job_source_record(request->job, &record, err);
-    if (rc == SLW_OK) rc = digest_record(&record, source, err);
-    if (rc == SLW_OK) rc = backend->job_option_record(request->job, &record, err);
-    if (rc == SLW_OK) rc = digest_record(&record, specialization, err);
+    slw_code rc = backend->job_source_record(request->job, &request->source_record, err);
+    if (rc == SLW_OK) rc = digest_record(request->source_record, source, err);
+    if (rc == SLW_OK) rc = backend->job_option_record(request->job, &request->option_record, err);
+    if (rc == SLW_OK) rc = digest_record(request->option_record, specialization, err);
     if (rc != SLW_OK) return rc;
     slw_key_inputs inputs = SLW_KEY_INPUTS_INIT;
     inputs.allocator = request->compiler->allocator;
@@ -224,6 +248,9 @@ slw_code slwi_request_prepare(slwi_request *request, slw_error *err) {
 void slwi_request_end(slwi_request *request) {
     if (request->job != NULL) request->compiler->backend->job_close(request->job);
     slw_identity_release(&request->headers);
+    slw_record_release(&request->lowered_record);
+    slw_record_release(&request->source_record);
+    slw_record_release(&request->option_record);
     slw_key_release(&request->key);
     slw_spec_release(&request->spec);
     slw_text_release(&request->lowered);

@@ -58,6 +58,9 @@ typedef struct slwi_request {
     slw_bytes text;      /* data NULL: lowered on a miss */
     slw_text lowered;
     slw_digest source_digest;
+    /* What the key was made of, for slipway.json; NULL: not made (a private request, or a source that is no lowered
+       one). */
+    slw_record *lowered_record, *source_record, *option_record;
     const slw_source_kind *kind;
     const char **flags; /* the lowered source's and the request's; NULL: the request's alone */
     slw_identity *headers; /* its own: remembers the include roots of this request for the recheck */
@@ -74,6 +77,9 @@ typedef struct slwi_request {
 /* The toolchain in force; a new snapshot when the last one was found changed. */
 slw_code slwi_compiler_toolchain(slw_compiler *compiler, slwi_toolchain **out, slw_error *err);
 
+/* What a public call checks first: USAGE. `options` is not NULL. */
+slw_code slwi_compile_check(const slw_source *source, const slw_compile_options *options,
+                            const slw_backend_vtable *backend, slw_error *err);
 /* Everything up to the key: source read, job opened, records digested, spec made. Partly filled on failure. */
 slw_code slwi_request_prepare(slwi_request *request, slw_error *err);
 void slwi_request_end(slwi_request *request);

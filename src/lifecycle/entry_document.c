@@ -4,7 +4,42 @@
 #include <string.h>
 
 #include "fail.h"
+#include "identity_inventory.h"
 #include "key_internal.h"
+#include "record_json.h"
+
+static void put_digest(slwi_json_writer *writer, const slw_digest *digest) {
+    char text[SLW_DIGEST_TEXT_SIZE];
+    if (digest != NULL) slw_digest_format(digest, text);
+    slwi_json_key(writer, "digest");
+    slwi_json_put_text(writer, digest != NULL ? text : NULL);
+}
+
+/* What has neither a value nor a digest is told by its kind alone: a tree that is absent, a variable that is unset. */
+static void write_item(slwi_json_writer *writer, const slwi_inventory_item *item) {
+    const int bare = strcmp(item->kind, "absent") == 0 || strcmp(item->kind, "unset") == 0;
+    slwi_json_object_begin(writer);
+    if (!bare && item->value == NULL) put_digest(writer, &item->digest);
+    slwi_json_key(writer, "kind");
+    slwi_json_put_text(writer, item->kind);
+    slwi_json_key(writer, "name");
+    slwi_json_put_text(writer, item->name);
+    if (item->value != NULL) {
+        slwi_json_key(writer, "value");
+        slwi_json_put_text(writer, item->value);
+    }
+    slwi_json_object_end(writer);
+}
+
+static void write_inventory(slwi_json_writer *writer, const slw_identity *identity, size_t component) {
+    slwi_inventory_item item;
+    slwi_json_key(writer, "inventory");
+    slwi_json_array_begin(writer);
+    for (size_t i = 0; slwi_identity_item(identity, component, i, &item); i++) write_item(writer, &item);
+    slwi_json_array_end(writer);
+    slwi_json_key(writer, "left_out");
+    slwi_json_put_u64(writer, slwi_identity_left_out(identity, component));
+}
 
 static void write_toolchain(const slwi_entry_document *document, slwi_json_writer *writer) {
     slwi_json_object_begin(writer);
@@ -16,16 +51,67 @@ static void write_toolchain(const slwi_entry_document *document, slwi_json_write
     const slw_digest *digest = NULL;
     for (size_t i = 0; document->identity != NULL && slw_identity_at(document->identity, i, &name, &digest); i++) {
         slwi_json_object_begin(writer);
-        slwi_json_key(writer, "digest");
-        char text[SLW_DIGEST_TEXT_SIZE];
-        if (digest != NULL) slw_digest_format(digest, text);
-        slwi_json_put_text(writer, digest != NULL ? text : NULL);
+        put_digest(writer, digest);
+        write_inventory(writer, document->identity, i);
         slwi_json_key(writer, "name");
         slwi_json_put_text(writer, name);
         slwi_json_object_end(writer);
     }
     slwi_json_array_end(writer);
     slwi_json_object_end(writer);
+}
+
+/* Only where it is not too long: written apart first. */
+static int fits(const slwi_buffer *out, const slw_record *record) {
+    slwi_buffer trial;
+    slwi_json_writer writer;
+    slwi_buffer_init(&trial, out->allocator, SLW_LIMIT_INPUT_RECORD_BYTES);
+    slwi_json_begin(&writer, &trial, 1);
+    const int written = slwi_record_write_json(&writer, record);
+    const int ok = written && trial.failed == 0;
+    slwi_buffer_free(&trial);
+    return ok;
+}
+
+static void write_record(slwi_json_writer *writer, const char *key, const slw_record *record) {
+    slwi_json_key(writer, key);
+    if (record == NULL || !fits(writer->out, record) || !slwi_record_write_json(writer, record))
+        slwi_json_put_null(writer);
+}
+
+static void write_inputs(const slwi_entry_document *document, slwi_json_writer *writer) {
+    if (document->source == NULL && document->options == NULL && document->lowered == NULL) return;
+    slwi_json_key(writer, "inputs");
+    slwi_json_object_begin(writer);
+    write_record(writer, "lowered", document->lowered);
+    write_record(writer, "options", document->options);
+    write_record(writer, "source", document->source);
+    slwi_json_object_end(writer);
+}
+
+static void write_key_record(const slwi_entry_document *document, slwi_json_writer *writer) {
+    slwi_json_key(writer, "record");
+    if (document->key != NULL)
+        slwi_key_write_components(writer, document->key);
+    else
+        slwi_json_put_null(writer);
+}
+
+void slwi_entry_document_write_inputs(const slwi_entry_document *document, const char *target, slwi_buffer *out) {
+    slwi_json_writer writer;
+    slwi_json_begin(&writer, out, 1);
+    slwi_json_object_begin(&writer);
+    write_inputs(document, &writer);
+    slwi_json_key(&writer, "name");
+    slwi_json_put_text(&writer, document->name);
+    write_key_record(document, &writer);
+    if (target != NULL) {
+        slwi_json_key(&writer, "target");
+        slwi_json_put_text(&writer, target);
+    }
+    slwi_json_key(&writer, "toolchain");
+    write_toolchain(document, &writer);
+    slwi_json_object_end(&writer);
 }
 
 void slwi_entry_document_write(const slwi_entry_document *document, slwi_buffer *out) {
@@ -36,13 +122,10 @@ void slwi_entry_document_write(const slwi_entry_document *document, slwi_buffer 
     slwi_json_put_text(&writer, document->contract->backend);
     slwi_json_key(&writer, "contract");
     slwi_contract_write(document->contract, &writer);
+    write_inputs(document, &writer);
     slwi_json_key(&writer, "name");
     slwi_json_put_text(&writer, document->name);
-    slwi_json_key(&writer, "record");
-    if (document->key != NULL)
-        slwi_key_write_components(&writer, document->key);
-    else
-        slwi_json_put_null(&writer);
+    write_key_record(document, &writer);
     slwi_json_key(&writer, "schema");
     slwi_json_put_u64(&writer, SLWI_ENTRY_DOCUMENT_SCHEMA);
     slwi_json_key(&writer, "target");
@@ -82,7 +165,7 @@ static int text_is(const slwi_json *node, const char *expected) {
 
 static slw_code read_root(const slw_allocator *allocator, slw_bytes text, const slwi_json *root, slw_contract **out,
                           slw_error *err) {
-    static const char *const members[] = {"backend", "contract", "name",      "record",
+    static const char *const members[] = {"backend", "contract", "inputs",    "name", "record",
                                           "schema",  "target",   "toolchain", NULL};
     uint32_t schema = 0;
     slw_bytes unknown = {NULL, 0};

@@ -570,11 +570,50 @@ START_TEST(the_document_tells_everything) {
     ck_assert_ptr_nonnull(strstr(text, "\"compiler\":\"/usr/bin/gcc\""));
     for (size_t i = 0; i < slw_key_component_count(slw_cached_key(cached)); i++) {
         const slw_component component = slw_key_component(slw_cached_key(cached), i);
-        (void)snprintf(expected, sizeof expected, "{\"digest\":\"%s\",\"name\":\"%s\"}", component.digest,
-                       component.name);
+        (void)snprintf(expected, sizeof expected, "{\"digest\":\"%s\",\"inventory\":[{", component.digest);
+        ck_assert_ptr_nonnull(strstr(text, expected));
+        (void)snprintf(expected, sizeof expected, "}],\"left_out\":0,\"name\":\"%s\"}", component.name);
         ck_assert_ptr_nonnull(strstr(text, expected));
     }
+    ck_assert_ptr_nonnull(strstr(text, "\"kind\":\"program\",\"name\":\"/usr/bin/as\"}"));
+    ck_assert_ptr_nonnull(strstr(text, "{\"kind\":\"environment\",\"name\":\"LC_ALL\",\"value\":\"C\"}"));
+    ck_assert_ptr_nonnull(strstr(text, "\"kind\":\"tree\",\"name\":\"/usr/include\"}"));
     ck_assert_int_eq(strncmp(text, "{\"backend\":\"host\",\"contract\":{", 30), 0);
+    free(text);
+    slw_cached_discard(&cached);
+}
+END_TEST
+
+/* A record as the document keeps it, read again. */
+static void check_kept_record(const char *text, const char *member, const char *end, const char *digest) {
+    char begin[32], found[SLW_DIGEST_TEXT_SIZE];
+    (void)snprintf(begin, sizeof begin, "\"%s\":{\"t\":\"dict\"", member);
+    const char *at = strstr(text, begin);
+    ck_assert_msg(at != NULL, "%s in %s", member, text);
+    at += strlen(member) + 3;
+    const char *last = strstr(at, end);
+    ck_assert_ptr_nonnull(last);
+    slw_record *record = NULL;
+    slw_digest sha256;
+    slt_ok(slw_record_parse(NULL, (slw_bytes){at, (size_t)(last - at)}, &record, &world.err), &world.err);
+    slt_ok(slw_record_digest(record, NULL, &sha256, &world.err), &world.err);
+    slw_digest_format(&sha256, found);
+    ck_assert_str_eq(found, digest);
+    slw_record_release(&record);
+}
+
+/* What the key's two digests are of stands in the document. */
+START_TEST(the_document_keeps_what_the_key_was_made_of) {
+    const char *flags[] = {"-O1", "-DX=\"a b\""};
+    const slw_source source = source_of(kernel_text);
+    slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
+    options.flags = flags;
+    options.flag_count = 2;
+    slw_cached *cached = compile_ok(&source, &options, SLW_PUBLISHED);
+    char *text = slt_read_file(slt_path(slw_cached_directory(cached), "slipway.json", NULL), NULL);
+    check_kept_record(text, "options", ",\"source\":", slw_key_specialization(slw_cached_key(cached)));
+    check_kept_record(text, "source", "},\"name\":", slw_key_source(slw_cached_key(cached)));
+    ck_assert_ptr_nonnull(strstr(text, "\"inputs\":{\"lowered\":null,\"options\":"));
     free(text);
     slw_cached_discard(&cached);
 }
@@ -697,6 +736,7 @@ int main(void) {
     tcase_add_test(c, cancellation_reaches_the_wait_for_the_lock);
     tcase_add_test(c, an_unusable_identity_stays_private);
     tcase_add_test(c, the_document_tells_everything);
+    tcase_add_test(c, the_document_keeps_what_the_key_was_made_of);
     tcase_add_test(c, builds_are_reproducible);
     tcase_add_test(c, no_memory_on_a_hit);
     tcase_add_test(c, no_memory_on_a_miss);
