@@ -375,14 +375,11 @@ static size_t kept(const slwi_trace *trace) {
     return trace->recorded < trace->capacity ? (size_t)trace->recorded : trace->capacity;
 }
 
-/* The events from the oldest on, in two parts where the ring has come round. Called with the mutex held. */
+/* Called with the mutex held. In the order of the ring: the text sorts them by their times. */
 static void copy_ring(const slwi_trace *trace, slwi_trace_copy *out) {
     out->count = kept(trace);
     out->recorded = trace->recorded;
-    const size_t oldest = trace->recorded > trace->capacity ? (size_t)(trace->recorded % trace->capacity) : 0;
-    const size_t head = out->count - oldest;
-    memcpy(out->events, trace->events + oldest, head * sizeof *out->events);
-    memcpy(out->events + head, trace->events, oldest * sizeof *out->events);
+    memcpy(out->events, trace->events, out->count * sizeof *out->events);
 }
 
 slw_code slwi_metrics_trace_take(const slw_metrics *metrics, slwi_trace_copy *out, slw_error *err) {

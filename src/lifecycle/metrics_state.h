@@ -81,7 +81,7 @@ typedef struct slwi_trace {
 uint32_t slwi_trace_thread(void);
 void slwi_trace_put(slwi_trace *trace, const slw_event *event, const slwi_metrics_labels *labels, uint32_t thread);
 
-/* The events kept, oldest first. */
+/* The events kept, in no order that is promised. */
 typedef struct slwi_trace_copy {
     slw_allocator allocator;
     uint64_t process;
