@@ -80,8 +80,9 @@ typedef struct slw_lowered_source {
     size_t attribute_count;
     const char *const *flags; /* options that the source itself brings, before the request's; checked as those are */
     size_t flag_count;
-    /* Makes the text. Called on a miss only, on the thread of the compile, with the key's lock held; its errors pass
-       through as a builder's do. `out` is filled with slw_text_copy and released by the library. */
+    /* Makes the text. Called on a miss, on the thread of the compile, with the key's lock held, and by the audit of a
+       hit, without it; its errors pass through as a builder's do. `out` is filled with slw_text_copy and released by
+       the library. */
     slw_code (*lower)(void *context, slw_text *out, slw_error *err);
     void *context;
 } slw_lowered_source;

@@ -34,8 +34,7 @@ static int begins_with(slw_bytes name, const char *text) {
 
 static int is_build_id(const slwi_elf_section *section) {
     static const char name[] = ".note.gnu.build-id";
-    return section->type == SLWI_SHT_NOTE && section->name.size == sizeof name - 1 &&
-           begins_with(section->name, name);
+    return section->type == SLWI_SHT_NOTE && section->name.size == sizeof name - 1 && begins_with(section->name, name);
 }
 
 /* What no launch ever loads and no reader of a contract looks at; the relocations of such sections too. */
@@ -71,7 +70,8 @@ static void say(slwi_binary_difference *out, uint64_t offset, slw_bytes section)
 static int compare_section(const slwi_elf *a, const slwi_elf *b, uint32_t index, uint32_t *debug_sections,
                            slwi_binary_difference *out) {
     slwi_elf_section x = {0}, y = {0};
-    if (slwi_elf_section_at(a, index, &x, NULL) != SLW_OK || slwi_elf_section_at(b, index, &y, NULL) != SLW_OK) return 0;
+    if (slwi_elf_section_at(a, index, &x, NULL) != SLW_OK || slwi_elf_section_at(b, index, &y, NULL) != SLW_OK)
+        return 0;
     const int same = same_header(&x, &y);
     if (same && x.size == y.size && same_bytes(x.bytes, y.bytes)) return 1;
     if (same && (is_debug(&x) || (is_build_id(&x) && x.size == y.size))) {
@@ -100,7 +100,8 @@ static int compare_segment(const slwi_elf *a, const slwi_elf *b, uint32_t index,
                            slwi_binary_difference *out) {
     slwi_elf_segment x = {0}, y = {0};
     static const slw_bytes no_name = {"", 0};
-    if (slwi_elf_segment_at(a, index, &x, NULL) != SLW_OK || slwi_elf_segment_at(b, index, &y, NULL) != SLW_OK) return 0;
+    if (slwi_elf_segment_at(a, index, &x, NULL) != SLW_OK || slwi_elf_segment_at(b, index, &y, NULL) != SLW_OK)
+        return 0;
     const int same = x.type == y.type && x.flags == y.flags && x.address == y.address &&
                      x.memory_size == y.memory_size && x.alignment == y.alignment && x.bytes.size == y.bytes.size;
     if (!same || x.bytes.size > *budget) {

@@ -2,6 +2,7 @@
 #define SLIPWAY_NO_GUARDS
 #include <string.h>
 
+#include "audit.h"
 #include "clock.h"
 #include "compile_state.h"
 #include "fail.h"
@@ -123,6 +124,10 @@ static slw_code compile_request(slwi_request *request, slw_build_report *report,
     }
     if (rc != SLW_OK) slwi_error_phase(err, "compile");
     send_events(request, rc, report, bytes, err);
+    /* After all that is told of the hit, and its time is no part of the time to the first launch. What this very call
+       has built, and lost to a faster one, has nothing left to be audited for. */
+    if (rc == SLW_OK && report->disposition == SLW_HIT && request->build_ns == 0)
+        cached->created_ns += slwi_audit(request, entry);
     if (rc == SLW_OK) *out = cached;
     return rc;
 }

@@ -1,4 +1,5 @@
 pub const files: []const []const u8 = &.{
+    "audit.c",
     "binary.c",
     "cached.c",
     "compile.c",

@@ -3,6 +3,7 @@ pub const tests: []const []const u8 = &.{
     "test_amdgcn_fixtures",
     "test_amdgcn_mutations",
     "test_amdgcn_newer",
+    "test_binary_compare",
     "test_bundle_read",
     "test_contract",
     "test_contract_read",

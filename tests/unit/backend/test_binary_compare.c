@@ -1,4 +1,4 @@
-/* Two builds of one payload: the same, debug sections alone, or more. Real files by the system's compiler, and damage. */
+/* Two builds of one payload: the same, debug sections alone, or more. Real files by the system's compiler, damaged. */
 #include "slt.h"
 
 #include <stdio.h>
@@ -71,7 +71,8 @@ START_TEST(equal_files_are_the_same) {
 END_TEST
 
 START_TEST(debug_sections_alone) {
-    static const char *const flags[] = {"-g -c", "-g -shared -Wl,--build-id=sha1", "-gdwarf-4 -shared -Wl,--build-id=none"};
+    static const char *const flags[] = {"-g -c", "-g -shared -Wl,--build-id=sha1",
+                                        "-gdwarf-4 -shared -Wl,--build-id=none"};
     for (size_t i = 0; i < 3; i++) {
         slw_bytes files[2];
         build(flags[i], "k.bin", files);

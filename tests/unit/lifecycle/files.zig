@@ -1,4 +1,5 @@
 pub const tests: []const []const u8 = &.{
+    "test_audit",
     "test_compile",
     "test_document",
     "test_faults",
