@@ -3,7 +3,7 @@
 
 #include <slipway/sys/backend_impl.h>
 
-/* Reads code objects and bundles; compiling is not part of it yet. */
+/* Compiles HIP, OpenCL C and LLVM IR with clang; reads code objects and bundles. */
 extern const slw_backend_vtable slwi_hip_backend;
 
 #endif

@@ -15,6 +15,7 @@ pub const tests: []const []const u8 = &.{
     "test_cuda_backend",
     "test_disassemble",
     "test_fatbin_read",
+    "test_hip_compile",
     "test_host_backend",
     "test_host_faults",
     "test_host_reader",
