@@ -1,5 +1,6 @@
 /* A key: domain, toolchain components, source and specialization, and the two digests that name the artifact's place.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "fail.h"
@@ -192,10 +193,18 @@ static void put_components(slwi_record_writer *w, const slw_key *key, int with_s
     slwi_record_close(w);
 }
 
+static atomic_uint digest_bytes = sizeof(slw_digest);
+
+void slwi_key_shorten(unsigned bytes) {
+    atomic_store(&digest_bytes, bytes);
+}
+
 static void finish(slwi_record_writer *w, slwi_sha256_ctx *hash, char out[SLW_DIGEST_TEXT_SIZE]) {
     slw_digest digest;
     slwi_record_writer_end(w);
     slwi_sha256_final(hash, &digest);
+    const unsigned kept = atomic_load_explicit(&digest_bytes, memory_order_relaxed);
+    if (kept < sizeof digest.bytes) memset(digest.bytes + kept, 0, sizeof digest.bytes - kept);
     slw_digest_format(&digest, out);
 }
 
@@ -307,8 +316,20 @@ slw_component slw_key_component(const slw_key *key, size_t index) {
     return key->components[index];
 }
 
+static int same_components(const slw_key *a, const slw_key *b) {
+    if (a->component_count != b->component_count) return 0;
+    for (size_t i = 0; i < a->component_count; i++) {
+        if (strcmp(a->components[i].name, b->components[i].name) != 0 ||
+            strcmp(a->components[i].digest, b->components[i].digest) != 0)
+            return 0;
+    }
+    return 1;
+}
+
 int slwi_key_equal(const slw_key *a, const slw_key *b) {
-    return a == b || (strcmp(a->domain, b->domain) == 0 && strcmp(a->digest, b->digest) == 0);
+    return a == b || (strcmp(a->domain, b->domain) == 0 && strcmp(a->digest, b->digest) == 0 &&
+                      strcmp(a->source, b->source) == 0 && strcmp(a->specialization, b->specialization) == 0 &&
+                      same_components(a, b));
 }
 
 static void write_schema(slwi_json_writer *writer) {

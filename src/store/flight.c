@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "fail.h"
 #include "fork.h"
+#include "key_internal.h"
 #include "memory.h"
 #include "store_root.h"
 
@@ -79,8 +80,8 @@ static int is_flight_of(const slwi_flight *flight, const slw_store *store, const
         strcmp(other->root, store->root) == 0 || (ino != 0 && flight->ino == ino && flight->dev == dev);
     return same_root && same_text_or_null(other->private_root, store->private_root) &&
            other->read_only == store->read_only && other->verify == store->verify &&
-           other->trust_root == store->trust_root && strcmp(slw_key_digest(flight->key), slw_key_digest(key)) == 0 &&
-           strcmp(slw_spec_digest(flight->spec), slw_spec_digest(spec)) == 0;
+           other->trust_root == store->trust_root && slwi_key_equal(flight->key, key) &&
+           slwi_spec_equal(flight->spec, spec);
 }
 
 static void free_flight(slwi_flight *flight) {

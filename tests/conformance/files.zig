@@ -2,6 +2,7 @@ pub const tests: []const []const u8 = &.{
     "test_pitfalls_locks",
     "test_pitfalls_store",
     "test_pitfalls_trust",
+    "test_short_keys",
     "test_store_b1_entries",
     "test_store_b1_identity",
     "test_store_b1_modes",
