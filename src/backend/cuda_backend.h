@@ -3,7 +3,7 @@
 
 #include <slipway/sys/backend_impl.h>
 
-/* Reads cubins, fatbins and PTX; compiling is not part of it yet. */
+/* Reads cubins, fatbins and PTX; compiles CUDA C with nvcc and PTX with ptxas. */
 extern const slw_backend_vtable slwi_cuda_backend;
 
 #endif

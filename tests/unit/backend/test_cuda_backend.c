@@ -1,4 +1,4 @@
-/* The cuda backend as a vtable: whose binary it is, which reader answers, and that compiling is refused in words. */
+/* The cuda backend as a vtable: whose binary it is, which reader answers, and what a compilation begins with. */
 #include "cubin_fixture.h"
 #include "cuda_backend.h"
 
@@ -43,27 +43,21 @@ START_TEST(another_s_binary_is_not_recognised) {
 }
 END_TEST
 
-START_TEST(compiling_is_refused_in_words) {
+START_TEST(it_begins_with_cuda_c_and_ptx) {
     const slw_backend_vtable *backend = slw_backend_find("cuda");
-    ck_assert_ptr_eq(backend, &slwi_cuda_backend);
-    ck_assert_uint_eq(backend->size, sizeof(*backend));
-    ck_assert_uint_eq(backend->abi, SLW_BACKEND_ABI);
-    slw_toolchain_request request;
-    memset(&request, 0, sizeof(request));
-    request.size = sizeof(request);
-    void *toolchain = &request;
     slw_error err = SLW_ERROR_INIT;
-    ck_assert_int_eq(backend->toolchain_open(&request, &toolchain, &err), SLW_E_UNSUPPORTED);
-    ck_assert_ptr_eq(toolchain, &request);
-    ck_assert_str_eq(err.reason, "NO_COMPILER");
-    ck_assert_ptr_nonnull(strstr(err.hint, "nvcc"));
-    void *job = NULL;
-    ck_assert_int_eq(backend->job_open(NULL, NULL, &job, NULL), SLW_E_UNSUPPORTED);
-    ck_assert_int_eq(backend->job_source_record(NULL, NULL, NULL), SLW_E_UNSUPPORTED);
-    ck_assert_int_eq(backend->job_option_record(NULL, NULL, NULL), SLW_E_UNSUPPORTED);
-    ck_assert_int_eq(backend->job_run(NULL, 0, NULL, NULL), SLW_E_UNSUPPORTED);
-    ck_assert_int_eq(backend->job_confirm(NULL, NULL, NULL), SLW_E_UNSUPPORTED);
-    ck_assert_ptr_null(backend->toolchain_path(NULL));
+    const char *name = NULL;
+    ck_assert_ptr_eq(backend, &slwi_cuda_backend);
+    slt_ok(slwi_backend_check(backend, &err), &err);
+    ck_assert_uint_eq(slwi_backend_source(backend, "cu")->first_stage, 0);
+    ck_assert_uint_eq(slwi_backend_source(backend, "ptx")->first_stage, 1);
+    ck_assert_ptr_null(slwi_backend_source(backend, "c"));
+    ck_assert(backend->supports_target("sm_90a") && backend->supports_target("sm_100f"));
+    ck_assert(!backend->supports_target("compute_90") && !backend->supports_target("gfx942"));
+    slt_ok(slw_backend_choose("sm_90a", "cu", &name, &err), &err);
+    ck_assert_str_eq(name, "cuda");
+    slt_ok(slw_backend_choose(NULL, "ptx", &name, &err), &err);
+    ck_assert_str_eq(name, "cuda");
     backend->toolchain_close(NULL);
     backend->job_close(NULL);
 }
@@ -75,7 +69,7 @@ int main(void) {
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, each_reader_answers, 0, BINARIES);
     tcase_add_test(tests, another_s_binary_is_not_recognised);
-    tcase_add_test(tests, compiling_is_refused_in_words);
+    tcase_add_test(tests, it_begins_with_cuda_c_and_ptx);
     suite_add_tcase(suite, tests);
     return slt_run(suite, NULL);
 }

@@ -265,6 +265,8 @@ START_TEST(names_are_put_back) {
         {"", ""},
         {"source.c:", "k.c:"},
         {"source.c:source.c:", "k.c:source.c:"},
+        {"source.c(3): error: x\n1 error detected in \"source.c\".", "k.c(3): error: x\n1 error detected in \"k.c\"."},
+        {"ptxas source.c, line 3; error   : x", "ptxas k.c, line 3; error   : x"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         slwi_buffer out;
@@ -288,6 +290,14 @@ START_TEST(the_first_error_is_found) {
         {"gcc: error: unrecognized\n", "", 0, 0},
         {"ld: undefined reference to `f'\n", "", 0, 0},
         {":3:4: error: e\n", "", 3, 4},
+        {"k.cu(7): warning #1: w\nk.cu(8): error: e\n\n1 error detected in the compilation of \"k.cu\".", "k.cu", 8, 0},
+        {"k.cu(8): error #20: e\n", "k.cu", 8, 0},
+        {"k.cu(1): catastrophic error: cannot open source file \"x.h\"\n", "k.cu", 1, 0},
+        {"k.cu(x): error: e\n", "", 0, 0},
+        {"ptxas k.ptx, line 20; fatal   : Parsing error near '.bx': syntax error\n", "k.ptx", 20, 0},
+        {"ptxas a b.ptx, line 7; error   : Unknown symbol 'x'\n", "a b.ptx", 7, 0},
+        {"ptxas fatal   : Ptx assembly aborted due to errors\n", "", 0, 0},
+        {"ptxas k.ptx, line 20; warning : w\nptxas k.ptx, line 21; error   : e\n", "k.ptx", 21, 0},
         {"99999999999999999999:1: error: e", "99999999999999999999", 1, 0},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

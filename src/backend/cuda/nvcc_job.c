@@ -1,0 +1,120 @@
+/* Preparing a compilation: its kind, its target and its options, beside what is prepared alike for every backend. */
+#include "nvcc_job.h"
+
+#include <string.h>
+
+#include "fail.h"
+#include "memory.h"
+#include "tool_source.h"
+
+const slw_stage slwi_nvcc_stages[SLWI_NVCC_STAGE_COUNT] = {
+    {"ptx", "ptx", "kernel.ptx"},
+    {"cubin", "cubin", "kernel.cubin"},
+};
+
+const slw_source_kind slwi_nvcc_sources[SLWI_NVCC_SOURCE_KINDS] = {
+    {"cu", SLWI_NVCC_STAGE_PTX},
+    {"ptx", SLWI_NVCC_STAGE_CUBIN},
+};
+
+static slw_code take_kind(slwi_nvcc_job *job, const char *extension, slw_error *err) {
+    for (size_t i = 0; extension != NULL && i < SLWI_NVCC_SOURCE_KINDS; i++) {
+        if (strcmp(extension, slwi_nvcc_sources[i].extension) == 0)
+            job->common.extension = slwi_nvcc_sources[i].extension;
+    }
+    if (job->common.extension == NULL)
+        return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "SOURCE", "the cuda backend begins with CUDA C or PTX");
+    job->is_ptx = job->common.extension == slwi_nvcc_sources[1].extension;
+    if (job->is_ptx || job->toolchain->host != NULL) return SLW_OK;
+    slwi_error_copy(err, job->toolchain->missing);
+    return job->toolchain->missing->code;
+}
+
+/* Include roots go through nvcc's shell as well, and mean nothing to PTX. */
+static slw_code check_roots(const slwi_nvcc_job *job, slw_error *err) {
+    for (size_t i = 0; i < job->common.roots.count; i++) {
+        if (job->is_ptx || !slwi_nvcc_is_for_shell(job->common.roots.items[i])) continue;
+        slwi_error_path(err, job->common.roots.items[i]);
+        return slwi_fail(err, SLW_E_USAGE, "SHELL",
+                         "nvcc hands paths to a shell, which would change the name of the include root");
+    }
+    return SLW_OK;
+}
+
+static slw_code take_options(slwi_nvcc_job *job, const slw_compile_options *options, slw_error *err) {
+    slwi_tool_job *common = &job->common;
+    slw_code rc = slwi_nvcc_options_parse(options->flags, options->flag_count, job->is_ptx, &common->allocator,
+                                          &job->options, err);
+    if (rc != SLW_OK) return rc;
+    if (job->options.why[0] != '\0') slwi_tool_job_keep_private(common, job->options.why);
+    const char *why = job->is_ptx ? NULL : slwi_tool_source_reason(common->source);
+    if (why != NULL) slwi_tool_job_keep_private(common, why);
+    slwi_tool_list_add_all(&job->option_record, &job->options.ptx);
+    /* An option of the one stage is another one than of the other. */
+    slwi_tool_list_add(&job->option_record, "--ptxas--");
+    slwi_tool_list_add_all(&job->option_record, &job->options.cubin);
+    return slwi_tool_list_status(&job->option_record, err);
+}
+
+/* A source that is lowered is read when it has been. */
+static slw_code take_target(slwi_nvcc_job *job, const slw_compile_options *options, slw_error *err) {
+    char own[16];
+    char isa[16];
+    if (!job->is_ptx || job->common.is_lowered) return slwi_nvcc_take_target(job, options->target, NULL, NULL, err);
+    slw_code rc = slwi_nvcc_read_ptx(job, job->common.source, own, isa, err);
+    return rc == SLW_OK ? slwi_nvcc_take_target(job, options->target, own, isa, err) : rc;
+}
+
+slw_code slwi_nvcc_job_open(void *toolchain, const slw_compile_request *request, void **out, slw_error *err) {
+    slw_allocator allocator;
+    slw_code rc = slwi_allocator_take(&request->allocator, &allocator, err);
+    if (rc != SLW_OK) return rc;
+    slwi_nvcc_job *job = slwi_alloc_zero(&allocator, sizeof(*job));
+    if (job == NULL) return slwi_fail_memory(err, sizeof(*job));
+    slwi_tool_job_init(&job->common, &allocator);
+    slwi_tool_list_init(&job->option_record, &job->common.allocator);
+    job->toolchain = toolchain;
+    rc = take_kind(job, request->extension, err);
+    if (rc == SLW_OK)
+        rc = slwi_tool_job_take(&job->common, request, slwi_nvcc_stages, SLWI_NVCC_STAGE_COUNT,
+                                job->is_ptx ? SLWI_NVCC_PTX_FILE : SLWI_NVCC_SOURCE_FILE, err);
+    if (rc == SLW_OK) rc = check_roots(job, err);
+    if (rc == SLW_OK) rc = take_target(job, request->options, err);
+    if (rc == SLW_OK) rc = take_options(job, request->options, err);
+    if (rc != SLW_OK) {
+        slwi_nvcc_job_close(job);
+        return rc;
+    }
+    *out = job;
+    return SLW_OK;
+}
+
+void slwi_nvcc_job_close(void *opaque) {
+    slwi_nvcc_job *job = opaque;
+    if (job == NULL) return;
+    slw_allocator allocator = job->common.allocator;
+    slwi_nvcc_options_free(&job->options);
+    slwi_tool_list_free(&job->option_record);
+    slwi_tool_job_free(&job->common);
+    slwi_free(&allocator, job);
+}
+
+const char *slwi_nvcc_job_target(const void *opaque) {
+    const slwi_nvcc_job *job = opaque;
+    return job->target;
+}
+
+const char *slwi_nvcc_job_private_reason(const void *opaque) {
+    const slwi_nvcc_job *job = opaque;
+    return slwi_tool_job_private_reason(&job->common);
+}
+
+slw_code slwi_nvcc_job_source_record(void *opaque, slw_record **out, slw_error *err) {
+    const slwi_nvcc_job *job = opaque;
+    return slwi_tool_job_source_record(&job->common, out, err);
+}
+
+slw_code slwi_nvcc_job_option_record(void *opaque, slw_record **out, slw_error *err) {
+    const slwi_nvcc_job *job = opaque;
+    return slwi_tool_job_option_record(&job->common, &job->option_record, job->target, out, err);
+}

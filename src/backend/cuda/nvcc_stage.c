@@ -1,0 +1,197 @@
+/* Running the stages: the command lines, and what was read. */
+#include <slipway/key.h>
+#include <string.h>
+
+#include "fail.h"
+#include "nvcc_job.h"
+#include "tool_source.h"
+#include "tool_work.h"
+
+#define DEPENDENCIES "source.d"
+#define PTX          "../kernel.ptx"
+#define CUBIN        "../kernel.cubin"
+#define MODE         0644u
+
+/* By this name, and not by its own path, cicc and the line tables know the source. */
+#define SOURCE SLWI_NVCC_HERE "/" SLWI_NVCC_SOURCE_FILE
+
+typedef struct stage {
+    slwi_nvcc_job *job;
+    size_t index;
+} stage;
+
+static void add_fixed(slwi_tool_list *list, const char *const *words) {
+    for (size_t i = 0; words[i] != NULL; i++) slwi_tool_list_add(list, words[i]);
+}
+
+/* ---- command lines ---- */
+
+/* The source gets its name back in __FILE__. The option passes through nvcc's lists and its shell, so what could mean
+   something to either stays out of it. */
+static void add_name(const slwi_nvcc_job *job, slwi_tool_list *list) {
+    char name[1024];
+    size_t size = 0;
+    for (const char *at = job->common.name; *at != '\0' && size + 1 < sizeof(name); at++) {
+        const int is_plain = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-/", *at) != NULL;
+        name[size++] = is_plain ? *at : '_';
+    }
+    name[size] = '\0';
+    slwi_tool_list_add(list, "-Xcompiler");
+    slwi_tool_list_add_format(list, "-ffile-prefix-map=" SOURCE "=%s", name);
+}
+
+/* Names made up for what has none come from the source's bytes; by its path they would differ from build to build. */
+static void add_seed(const slwi_nvcc_job *job, slwi_tool_list *list) {
+    char digest[SLW_DIGEST_TEXT_SIZE];
+    if (slwi_nvcc_note(&job->toolchain->answer, SLWI_NVCC_NOTE_REPRODUCIBLE) == NULL) return;
+    slw_digest_format(&job->common.source_digest, digest);
+    slwi_tool_list_add_format(list, SLWI_NVCC_SEED "%.16s", digest);
+    slwi_tool_list_add(list, SLWI_NVCC_PATH_OPTION);
+    slwi_tool_list_add_format(list, SLWI_NVCC_PATH_VALUE "%.16s/" SLWI_NVCC_SOURCE_FILE, digest);
+}
+
+static void ptx_arguments(const slwi_nvcc_job *job, slwi_tool_list *list) {
+    slwi_tool_list_add_all(list, &job->options.ptx);
+    for (size_t i = 0; i < job->common.roots.count; i++) {
+        slwi_tool_list_add(list, "-I");
+        slwi_tool_list_add(list, job->common.roots.items[i]);
+    }
+    add_fixed(list, slwi_nvcc_compile_after);
+    slwi_tool_list_add_format(list, "-arch=compute_%s", job->target + strlen("sm_"));
+    slwi_tool_list_add(list, "-ccbin");
+    slwi_tool_list_add(list, job->toolchain->host);
+    add_seed(job, list);
+    add_name(job, list);
+    static const char *const rest[] = {"-MD", "-MF", DEPENDENCIES, "-o", PTX, SOURCE, NULL};
+    add_fixed(list, rest);
+}
+
+static void cubin_arguments(const slwi_nvcc_job *job, const char *input, slwi_tool_list *list) {
+    slwi_tool_list_add_all(list, &job->options.cubin);
+    slwi_tool_list_add_format(list, "-arch=%s", job->target);
+    slwi_tool_list_add(list, "-o");
+    slwi_tool_list_add(list, CUBIN);
+    slwi_tool_list_add(list, input);
+}
+
+/* ---- running ---- */
+
+/* nvcc writes the names of its temporary files into command lines for a shell. */
+static slw_code check_temporary(slwi_tool_work *w) {
+    if (w->private_name[0] == '\0') {
+        memcpy(w->temporary, "tmp", sizeof("tmp"));
+        return SLW_OK;
+    }
+    if (!slwi_nvcc_is_for_shell(w->temporary)) return SLW_OK;
+    slwi_error_path(w->err, w->temporary);
+    return slwi_fail(w->err, SLW_E_USAGE, "SHELL",
+                     "nvcc hands paths to a shell, which would change the directory for temporary files");
+}
+
+static slw_code run_tool(const slwi_nvcc_job *job, slwi_tool_work *w, const char *program,
+                         const slwi_tool_list *arguments, const char *source_file, const char *name) {
+    slwi_tool_list variables;
+    slwi_tool_list_init(&variables, w->allocator);
+    slwi_nvcc_variables(&variables);
+    const slwi_tool_command command = {
+        .program = program,
+        .path = job->toolchain->path,
+        .variables = &variables,
+        .arguments = arguments,
+        .source_file = source_file,
+        .name = name,
+    };
+    const slw_code rc = slwi_tool_work_run(w, &command);
+    slwi_tool_list_free(&variables);
+    return rc;
+}
+
+/* The list names what lies in the working directory by the name that the children have for it. */
+static slw_code keep_dependencies(slwi_nvcc_job *job, slwi_tool_work *w) {
+    static const char here[] = SLWI_NVCC_HERE "/";
+    slwi_tool_list read;
+    slwi_tool_list kept;
+    slwi_tool_list_init(&read, &job->common.allocator);
+    slwi_tool_list_init(&kept, &job->common.allocator);
+    slw_code rc = slwi_tool_work_dependencies(w, DEPENDENCIES, &read);
+    for (size_t i = 0; i < read.count; i++) {
+        const char *path = read.items[i];
+        slwi_tool_list_add(&kept, strncmp(path, here, sizeof(here) - 1) == 0 ? path + sizeof(here) - 1 : path);
+    }
+    if (rc == SLW_OK) rc = slwi_tool_list_status(&kept, w->err);
+    if (rc == SLW_OK) slwi_tool_job_keep_dependencies(&job->common, &kept);
+    slwi_tool_list_free(&read);
+    slwi_tool_list_free(&kept);
+    return rc;
+}
+
+static slw_code run_ptx(slwi_nvcc_job *job, slwi_tool_work *w) {
+    slwi_tool_list arguments;
+    slwi_tool_list_init(&arguments, w->allocator);
+    /* The bytes of the request, whatever the file has become. */
+    slw_code rc = slwi_tool_work_write_source(w, SLWI_NVCC_SOURCE_FILE, w->context->source_text);
+    if (job->common.is_lowered) job->common.lowered_why = slwi_tool_source_reason(w->context->source_text);
+    if (rc == SLW_OK) rc = check_temporary(w);
+    if (rc == SLW_OK) {
+        ptx_arguments(job, &arguments);
+        rc = run_tool(job, w, job->toolchain->driver, &arguments, SOURCE, job->common.name);
+    }
+    if (rc == SLW_OK) rc = keep_dependencies(job, w);
+    slwi_tool_list_free(&arguments);
+    return rc;
+}
+
+/* A text that a front end lowered to PTX is read here for the first time. */
+static slw_code check_lowered(const slwi_nvcc_job *job, const slwi_tool_work *w) {
+    char own[16];
+    char isa[16];
+    if (!job->is_ptx || !job->common.is_lowered) return SLW_OK;
+    return slwi_nvcc_read_ptx(job, w->context->source_text, own, isa, w->err);
+}
+
+static slw_code run_cubin(const slwi_nvcc_job *job, slwi_tool_work *w) {
+    const char *ptxas = slwi_nvcc_program(&job->toolchain->answer, "ptxas");
+    const char *input = job->is_ptx ? SLWI_NVCC_PTX_FILE : PTX;
+    slwi_tool_list arguments;
+    slwi_tool_list_init(&arguments, w->allocator);
+    slw_code rc = check_lowered(job, w);
+    if (rc == SLW_OK && job->is_ptx) rc = slwi_tool_work_write_source(w, SLWI_NVCC_PTX_FILE, w->context->source_text);
+    if (rc == SLW_OK) {
+        cubin_arguments(job, input, &arguments);
+        rc = run_tool(job, w, ptxas != NULL ? ptxas : job->toolchain->driver, &arguments, input,
+                      job->is_ptx ? job->common.name : slwi_nvcc_stages[SLWI_NVCC_STAGE_PTX].payload);
+    }
+    slwi_tool_list_free(&arguments);
+    return rc;
+}
+
+static slw_code run_stage(slwi_tool_work *w, void *context) {
+    const stage *s = context;
+    slwi_nvcc_job *job = s->job;
+    const char *output = slwi_nvcc_stages[s->index].payload;
+    if (job->common.override_stage == (int)s->index) {
+        const slw_bytes bytes = {job->common.override_bytes.data, job->common.override_bytes.size};
+        return slwi_tool_work_replace(w, output, bytes, MODE);
+    }
+    const slw_code rc = s->index == SLWI_NVCC_STAGE_PTX ? run_ptx(job, w) : run_cubin(job, w);
+    return rc == SLW_OK ? slwi_tool_work_finish(w, output, MODE) : rc;
+}
+
+slw_code slwi_nvcc_job_run(void *opaque, size_t index, const slw_stage_context *context, slw_error *err) {
+    slwi_nvcc_job *job = opaque;
+    stage s = {job, index};
+    if (index >= SLWI_NVCC_STAGE_COUNT || (job->is_ptx && index < SLWI_NVCC_STAGE_CUBIN))
+        return slwi_fail(err, SLW_E_USAGE, "BAD_STAGE", "there is no such stage");
+    return slwi_tool_work_do(&job->common.allocator, context, job->common.override_stage != (int)index, run_stage, &s,
+                             err);
+}
+
+/* ---- confirmation ---- */
+
+/* ptxas reads no other file; where nvcc did not run there is nothing to confirm. */
+slw_code slwi_nvcc_job_confirm(void *opaque, const slw_stage_context *context, slw_error *err) {
+    static const char *const own[] = {SLWI_NVCC_SOURCE_FILE, NULL};
+    const slwi_nvcc_job *job = opaque;
+    return slwi_tool_job_confirm(&job->common, context, &job->toolchain->answer.facts[SLWI_TOOL_FACT_INCLUDE], own,
+                                 err);
+}
