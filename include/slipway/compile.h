@@ -56,8 +56,8 @@ SLW_API const slw_identity *slw_compiler_identity(const slw_compiler *compiler);
 
 /* ---- Sources -------------------------------------------------------------------------------------------------------
  *
- * Two kinds behind one struct. A text (C, CUDA C, PTX, LLVM IR…): its bytes are in the key. And what a front end has in
- * its own form (a traced function, a syntax tree): a record says what it is, and only on a miss it is lowered to a text
+ * Two kinds behind one struct. A text (C, CUDA C, PTX, LLVM IR…): its bytes are in the key. And what a front end has
+ * in its own form (a traced function, a syntax tree): a record says what it is, and only on a miss it is lowered to a text
  * that the backend begins with; the text itself is then not in the key, the record is. */
 
 /* One argument of a traced function, one constant, one attribute: a name and a value. */
@@ -89,8 +89,8 @@ typedef struct slw_lowered_source {
 #define SLW_LOWERED_SOURCE_INIT                                                                                        \
     { sizeof(slw_lowered_source), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL }
 
-/* What is compiled: one of `path` (read now), `text` and `lowered`; `name` is for errors and the entry (NULL: the file's
-   own name, else "source"), and part of the key: __FILE__ may show it. */
+/* What is compiled: one of `path` (read now), `text` and `lowered`; `name` is for errors and the entry (NULL: the
+   file's own name, else "source"), and part of the key: __FILE__ may show it. */
 typedef struct slw_source {
     uint32_t size;
     const char *path;
@@ -122,11 +122,11 @@ typedef struct slw_compile_options {
     const char *override_path;
     uint64_t timeout_ns; /* for all stages together; 0: the store's build time-out */
     slw_cancel *cancel;  /* of this request, as slw_builder.cancel; NULL: the store's alone */
-    /* Only the launch binary and slipway.json are kept, not what lies between. Part of the spec, not of the key: with and
-       without are two entries. */
+    /* Only the launch binary and slipway.json are kept, not what lies between. Part of the spec, not of the key: with
+       and without are two entries. */
     int store_binary_only;
-    /* A hit is built once more, privately, and compared; what the listener is told of it stands in docs/audit.md, and the
-       hit is handed out whatever came out. */
+    /* A hit is built once more, privately, and compared; what the listener is told of it stands in docs/audit.md, and
+       the hit is handed out whatever came out. */
     int audit;
 } slw_compile_options;
 #define SLW_COMPILE_OPTIONS_INIT                                                                                       \

@@ -29,8 +29,8 @@ typedef struct slw_compile_request {
     slw_allocator allocator;
     const slw_source *source;
     const slw_compile_options *options; /* never NULL */
-    /* The text, read already; lives until the job is released. data is NULL for a source that is lowered only on a miss:
-       then it comes with the stage (slw_stage_context.source_text). */
+    /* The text, read already; lives until the job is released. data is NULL for a source that is lowered only on a
+       miss: then it comes with the stage (slw_stage_context.source_text). */
     slw_bytes source_text;
     const char *source_name;
     const char *extension;    /* one of the backend's source kinds */
@@ -84,11 +84,12 @@ typedef struct slw_backend_vtable {
     const char *(*job_target)(const void *job);
     /* NULL: cacheable; else why this request must stay private ("OPTION -fplugin=x"). */
     const char *(*job_private_reason)(const void *job);
-    /* What the source is (source_digest and is_lowered, name, extension, include roots) and what the request is (options,
-       target, override) as dicts; the caller owns them. slipway.json keeps both, so that a miss can be explained. */
+    /* What the source is (source_digest and is_lowered, name, extension, include roots) and what the request is
+       (options, target, override) as dicts; the caller owns them. slipway.json keeps both, so that a miss can be explained. */
     slw_code (*job_source_record)(void *job, slw_record **out, slw_error *err);
     slw_code (*job_option_record)(void *job, slw_record **out, slw_error *err);
-    /* Runs stage `index`, from the source kind's first one on. COMPILE_FAILED with the compiler's words in err->diagnostics; TIMEOUT; CANCELLED. */
+    /* Runs stage `index`, from the source kind's first one on. COMPILE_FAILED with the compiler's words in
+       err->diagnostics; TIMEOUT; CANCELLED. */
     slw_code (*job_run)(void *job, size_t index, const slw_stage_context *context, slw_error *err);
     /* After the last stage: does everything the compiler read lie inside the key? Not OK: reason HEADER_OUTSIDE, path.
      */
