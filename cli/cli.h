@@ -59,6 +59,10 @@ slw_memo *cli_open_memo(const cli_options *options, const cli_places *places);
 slw_code cli_open_compiler(const cli_options *options, slw_store *store, slw_memo *memo, slw_compiler **out,
                            slw_error *err);
 
+/* The same with the backend that has this target and begins with sources of this extension; both NULL: the host's. */
+slw_code cli_open_compiler_for(const cli_options *options, slw_store *store, slw_memo *memo, const char *target,
+                               const char *extension, slw_compiler **out, slw_error *err);
+
 /* The device of --device (host when there is none) with --driver-library. */
 slw_code cli_open_device(const cli_options *options, slw_device **out, slw_error *err);
 /* The same with the kind there is when --device does not say, number 0. allow_ptx: as in slw_device_options. */
@@ -119,5 +123,6 @@ int verb_get(const cli_options *options, slw_error *err);
 int verb_inspect(const cli_options *options, slw_error *err);
 int verb_stats(const cli_options *options, slw_error *err);
 int verb_doctor(const cli_options *options, slw_error *err);
+int verb_why(const cli_options *options, slw_error *err);
 
 #endif

@@ -53,8 +53,8 @@ static const struct option {
      "TYPE=VALUE or [in:|out:|inout:]TYPE[N]=zero|iota|const:V|rand:SEED|@FILE[>OUT]"},
     {"--expect", TEXT, offsetof(cli_options, expect), "run", "FILE  compare `results` with this document"},
     {"--tolerance", TEXT, offsetof(cli_options, tolerance), "run", "R  relative, for floats of --expect"},
-    {"--flag", LIST, offsetof(cli_options, flags), "run", "F  a flag for the compiler (repeat)"},
-    {"--include", LIST, offsetof(cli_options, includes), "run", "DIR  an include root (repeat)"},
+    {"--flag", LIST, offsetof(cli_options, flags), "run why", "F  a flag for the compiler (repeat)"},
+    {"--include", LIST, offsetof(cli_options, includes), "run why", "DIR  an include root (repeat)"},
     {"--timeout", TEXT, offsetof(cli_options, timeout), "run", "SECONDS  for the compile"},
     {"--metrics", TEXT, offsetof(cli_options, metrics), "run",
      "FILE  what the run was, counted and timed: OpenMetrics when it ends in .prom or .txt, else JSON"},
@@ -62,7 +62,8 @@ static const struct option {
     {"--openmetrics", FLAG, offsetof(cli_options, openmetrics), "stats", "OpenMetrics text on standard output"},
     {"--state", TEXT, offsetof(cli_options, state), "show", "generated|ready"},
     {"--spec", TEXT, offsetof(cli_options, spec), "show", "DIGEST"},
-    {"--target", TEXT, offsetof(cli_options, target), "inspect", "T  sm_90, gfx942, host: what would not fit there"},
+    {"--target", TEXT, offsetof(cli_options, target), "inspect why",
+     "T  sm_90, gfx942, host: what would not fit there; what FILE would be compiled for"},
     {"--sass", FLAG, offsetof(cli_options, sass), "inspect", "machine code too, by the vendor's disassembler"},
     {"--probe", FLAG, offsetof(cli_options, probe), "doctor",
      "try the file system's abilities (writes and removes files)"},
@@ -80,6 +81,7 @@ void cli_help(FILE *to) {
           "  get REQUEST.json DEST        copy a hit to DEST\n"
           "  digest RECORD.json           a typed record to its digest\n"
           "  inspect FILE...     what is in a binary or PTX; with --target or --device, what would not fit\n"
+          "  why KEY|FILE        what an entry, or the compile of FILE, differs in from the nearest entries\n"
           "  doctor              drivers, cache, compilers, disassemblers\n"
           "options of every verb, then of some:\n",
           to);
@@ -98,7 +100,7 @@ void cli_help(FILE *to) {
           "X.json or its "
           "folder.\n"
           "   Without --device: host for C, else number 0 of the kind that the binary is for\n"
-          "KEY of show: its first digits, at least 4\n",
+          "KEY of show and why: its first digits, at least 4\n",
           to);
     fputs("exit: 0 done, 1 not there or bad, 2 usage, 3 not able now, 4 storage\n", to);
 }
@@ -337,12 +339,19 @@ slw_memo *cli_open_memo(const cli_options *options, const cli_places *places) {
 
 slw_code cli_open_compiler(const cli_options *options, slw_store *store, slw_memo *memo, slw_compiler **out,
                            slw_error *err) {
+    return cli_open_compiler_for(options, store, memo, NULL, NULL, out, err);
+}
+
+slw_code cli_open_compiler_for(const cli_options *options, slw_store *store, slw_memo *memo, const char *target,
+                               const char *extension, slw_compiler **out, slw_error *err) {
     slw_compiler_options compiler = SLW_COMPILER_OPTIONS_INIT;
     compiler.store = store;
     compiler.memo = memo;
     compiler.identity = options->identity_policy; /* named in the order of SLW_IDENTITY_… */
     compiler.compiler = options->cc != NULL ? options->cc : environment("SLIPWAY_CC");
     compiler.search_path = secure_getenv("PATH");
+    compiler.target = target;
+    compiler.extension = extension;
     return slw_compiler_open(&compiler, out, err);
 }
 

@@ -296,10 +296,10 @@ static void compare_input(differ *d, const slwi_side *a, const slwi_side *b, con
 static void compare_source(differ *d, const slwi_side *a, const slwi_side *b) {
     const slwi_json *x = object_of(object_of(a->root, "inputs"), "lowered");
     const slwi_json *y = object_of(object_of(b->root, "inputs"), "lowered");
-    const uint64_t before = d->near->total;
     const int kept = object_of(object_of(a->root, "inputs"), "source") != NULL &&
                      object_of(object_of(b->root, "inputs"), "source") != NULL;
     if (!kept) put_texts(d, "source.name", text_member(a->root, "name"), text_member(b->root, "name"));
+    const uint64_t before = d->near->total;
     slwi_buffer_clear(&d->field);
     slwi_buffer_append_text(&d->field, "source.lowered");
     if (x != NULL && y != NULL) compare_records(d, x, y);

@@ -2,6 +2,7 @@ pub const tests: []const []const u8 = &.{
     "test_audit",
     "test_compile",
     "test_document",
+    "test_explain",
     "test_faults",
     "test_launch",
     "test_metrics",
