@@ -1,6 +1,5 @@
 /* Asking nvcc and ptxas about themselves. What is not understood is not guessed. */
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "fail.h"
@@ -328,14 +327,6 @@ static slw_code ask_targets(discovery *d, const char *ptxas) {
     return SLW_OK;
 }
 
-/* "9.0" as major × 1000 + minor; 0 for any other line. */
-static uint32_t isa_number(const char *text) {
-    unsigned major = 0;
-    unsigned minor = 0;
-    char rest = 0;
-    return sscanf(text, "%3u.%3u%c", &major, &minor, &rest) == 2 ? major * 1000u + minor : 0;
-}
-
 /* The newest PTX it reads, of one line each. An older ptxas does not list them: then it is not known. */
 static slw_code ask_isa(discovery *d) {
     static const char *const arguments[] = {"--list-version", NULL};
@@ -346,7 +337,7 @@ static slw_code ask_isa(discovery *d) {
     if (rc != SLW_OK || d->probe.status != 0) return rc;
     slwi_tool_lines lines = slwi_tool_probe_lines(&d->probe);
     while (slwi_tool_next_line(&lines, &line)) {
-        if (line.size < sizeof(newest) && slwi_tool_after(line, "", text) && isa_number(text) > isa_number(newest))
+        if (line.size < sizeof(newest) && slwi_tool_after(line, "", text) && slwi_nvcc_isa_number(text) > slwi_nvcc_isa_number(newest))
             memcpy(newest, text, line.size + 1);
     }
     if (newest[0] != '\0') note(d, SLWI_NVCC_NOTE_ISA, newest);

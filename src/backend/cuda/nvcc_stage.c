@@ -32,8 +32,9 @@ static void add_name(const slwi_nvcc_job *job, slwi_tool_list *list) {
     char name[1024];
     size_t size = 0;
     for (const char *at = job->common.name; *at != '\0' && size + 1 < sizeof(name); at++) {
-        const int is_plain = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-/", *at) != NULL;
-        name[size++] = is_plain ? *at : '_';
+        static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-/";
+        name[size++] = '_';
+        if (strchr(plain, *at) != NULL) name[size - 1] = *at;
     }
     name[size] = '\0';
     slwi_tool_list_add(list, "-Xcompiler");
@@ -47,7 +48,7 @@ static void add_seed(const slwi_nvcc_job *job, slwi_tool_list *list) {
     slw_digest_format(&job->common.source_digest, digest);
     slwi_tool_list_add_format(list, SLWI_NVCC_SEED "%.16s", digest);
     slwi_tool_list_add(list, SLWI_NVCC_PATH_OPTION);
-    slwi_tool_list_add_format(list, SLWI_NVCC_PATH_VALUE "%.16s/" SLWI_NVCC_SOURCE_FILE, digest);
+    slwi_tool_list_add_format(list, "%s%.16s/%s", SLWI_NVCC_PATH_VALUE, digest, SLWI_NVCC_SOURCE_FILE);
 }
 
 static void ptx_arguments(const slwi_nvcc_job *job, slwi_tool_list *list) {
@@ -62,8 +63,12 @@ static void ptx_arguments(const slwi_nvcc_job *job, slwi_tool_list *list) {
     slwi_tool_list_add(list, job->toolchain->host);
     add_seed(job, list);
     add_name(job, list);
-    static const char *const rest[] = {"-MD", "-MF", DEPENDENCIES, "-o", PTX, SOURCE, NULL};
-    add_fixed(list, rest);
+    slwi_tool_list_add(list, "-MD");
+    slwi_tool_list_add(list, "-MF");
+    slwi_tool_list_add(list, DEPENDENCIES);
+    slwi_tool_list_add(list, "-o");
+    slwi_tool_list_add(list, PTX);
+    slwi_tool_list_add(list, SOURCE);
 }
 
 static void cubin_arguments(const slwi_nvcc_job *job, const char *input, slwi_tool_list *list) {

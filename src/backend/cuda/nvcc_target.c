@@ -63,13 +63,6 @@ slw_code slwi_nvcc_take_target(slwi_nvcc_job *job, const char *wanted, const cha
 
 /* ---- PTX ---- */
 
-/* Major × 1000 + minor; 0: not understood. */
-static uint32_t isa_number(const char *text) {
-    unsigned major = 0;
-    unsigned minor = 0;
-    return text != NULL && sscanf(text, "%3u.%3u", &major, &minor) == 2 ? major * 1000u + minor : 0;
-}
-
 static void copy(slw_bytes from, char to[16]) {
     const size_t size = from.size < 15 ? from.size : 15;
     memcpy(to, from.data, size);
@@ -78,7 +71,7 @@ static void copy(slw_bytes from, char to[16]) {
 
 static slw_code check_version(const slwi_nvcc_job *job, const slwi_ptx_module *module, slw_error *err) {
     const char *newest = slwi_nvcc_note(&job->toolchain->answer, SLWI_NVCC_NOTE_ISA);
-    const uint32_t limit = isa_number(newest);
+    const uint32_t limit = newest != NULL ? slwi_nvcc_isa_number(newest) : 0;
     if (limit == 0 || module->version_major * 1000u + module->version_minor <= limit) return SLW_OK;
     slwi_error_path(err, job->common.name);
     slwi_error_hint(err, "assemble it with the ptxas of a newer CUDA toolkit");

@@ -47,6 +47,22 @@ const char *slwi_nvcc_note(const slwi_tool_answer *answer, const char *name) {
     return NULL;
 }
 
+static uint32_t number(const char **at) {
+    uint32_t value = 0;
+    const char *start = *at;
+    for (; **at >= '0' && **at <= '9' && *at - start < 4; (*at)++) value = value * 10 + (uint32_t)(**at - '0');
+    return value;
+}
+
+uint32_t slwi_nvcc_isa_number(const char *text) {
+    const char *at = text;
+    const uint32_t major = number(&at);
+    if (at == text || *at != '.') return 0;
+    const char *dot = at++;
+    const uint32_t minor = number(&at);
+    return at == dot + 1 || *at != '\0' ? 0 : major * 1000u + minor;
+}
+
 /* ---- search ---- */
 
 static const char *const toolkit_directories[] = {"/usr/local/cuda/bin", NULL};

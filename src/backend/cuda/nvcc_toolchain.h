@@ -35,6 +35,9 @@ const char *slwi_nvcc_note(const slwi_tool_answer *answer, const char *name);
 #define SLWI_NVCC_NOTE_PTXAS        "ptxas"        /* and of ptxas */
 #define SLWI_NVCC_NOTE_WHY          "why"          /* what cannot be proved, and so keeps everything private */
 
+/* "9.0" as major × 1000 + minor; 0 for what is no version of PTX. */
+uint32_t slwi_nvcc_isa_number(const char *text);
+
 /* ---- the parts ---- */
 
 /* Starts the tools and fills the answer. UNSUPPORTED (UNKNOWN_COMPILER) for what does not answer as nvcc does. */
