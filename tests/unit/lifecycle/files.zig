@@ -5,6 +5,7 @@ pub const tests: []const []const u8 = &.{
     "test_explain",
     "test_faults",
     "test_launch",
+    "test_lowered_source",
     "test_metrics",
     "test_metrics_openmetrics",
     "test_metrics_trace",
