@@ -30,6 +30,7 @@ typedef struct cuda_world {
     char words[65536];
     slw_error err;
     char root[512];
+    char private_root[512];
 } cuda_world;
 
 CUDA_UNUSED static int cuda_has_nvcc(void) {
@@ -47,7 +48,8 @@ CUDA_UNUSED static void cuda_open_store(cuda_world *w) {
     w->report = fresh;
     (void)snprintf(w->root, sizeof(w->root), "%s/store", slt_scratch());
     options.root = w->root;
-    options.private_root = slt_scratch();
+    (void)snprintf(w->private_root, sizeof(w->private_root), "%s", slt_scratch());
+    options.private_root = w->private_root;
     options.build_timeout_ns = 120000000000ull;
     slt_ok(slw_store_open(&options, &w->store, &w->err), &w->err);
     if (cuda_memo_directory[0] != '\0') {
@@ -109,6 +111,12 @@ CUDA_UNUSED static slw_code cuda_compile_for(cuda_world *w, const char *text, co
 CUDA_UNUSED static void cuda_expect(const cuda_world *w, slw_code got, slw_code expected) {
     ck_assert_msg(got == expected, "%s (%s): %s\n%s", slw_code_name(got), w->err.reason != NULL ? w->err.reason : "",
                   w->err.message, w->words);
+}
+
+/* Nothing was published, and nothing lies where builds run. */
+CUDA_UNUSED static void cuda_nothing_left(const cuda_world *w) {
+    slt_shell("test ! -e '%s/artifacts' || test -z \"$(find '%s/artifacts' -type f)\"", w->root, w->root);
+    slt_shell("test -z \"$(ls -A '%s')\"", w->private_root);
 }
 
 /* The payload of that name, malloc'ed. */
