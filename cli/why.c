@@ -53,8 +53,7 @@ static slw_code explain(why *w, slw_error *err) {
     cli_options reading = *w->options;
     reading.read_only = 1;
     if (cli_find_places(w->options, &w->places, err) != 0) return err->code;
-    if (w->places.cache == NULL)
-        return cli_usage(err, "NO_CACHE", "there is no cache: %s", w->places.why_no_cache);
+    if (w->places.cache == NULL) return cli_usage(err, "NO_CACHE", "there is no cache: %s", w->places.why_no_cache);
     const slw_code code = cli_open_store(&reading, &w->places, NULL, NULL, &w->store, err);
     if (code != SLW_OK) return code;
     const char *what = w->options->files.items[0];
@@ -142,10 +141,18 @@ static void print_nearest(const slw_explanation *explanation, size_t index) {
 static void print_verdict(const slw_explanation *explanation, const char *what) {
     const char *key = slw_explanation_key(explanation), *reason = slw_explanation_reason(explanation);
     switch (slw_explanation_verdict(explanation)) {
-    case SLW_EXPLAIN_HIT: printf("%s is in the cache: %s\n", what, key); break;
-    case SLW_EXPLAIN_INVALID: printf("%s has a damaged entry: %s\n", what, reason); break;
-    case SLW_EXPLAIN_PRIVATE: printf("%s would be built privately: %s\n", what, reason); break;
-    case SLW_EXPLAIN_ENTRY: printf("%s is in the cache\n", key); break;
+    case SLW_EXPLAIN_HIT:
+        printf("%s is in the cache: %s\n", what, key);
+        break;
+    case SLW_EXPLAIN_INVALID:
+        printf("%s has a damaged entry: %s\n", what, reason);
+        break;
+    case SLW_EXPLAIN_PRIVATE:
+        printf("%s would be built privately: %s\n", what, reason);
+        break;
+    case SLW_EXPLAIN_ENTRY:
+        printf("%s is in the cache\n", key);
+        break;
     case SLW_EXPLAIN_MISS:
         if (key != NULL)
             printf("%s is not in the cache: %s\n", what, key);
@@ -165,14 +172,13 @@ static void print_table(const slw_explanation *explanation, const char *what) {
     const char *others = verdict == SLW_EXPLAIN_ENTRY ? "other" : "entry";
     if (count > 0)
         printf("compared with %llu %s, the nearest first, old -> new:\n", (unsigned long long)compared,
-               compared == 1                   ? others
+               compared == 1                  ? others
                : verdict == SLW_EXPLAIN_ENTRY ? "others"
-                                               : "entries");
+                                              : "entries");
     else
         printf("there is nothing to compare it with\n");
     for (size_t i = 0; i < count; i++) print_nearest(explanation, i);
-    if (skipped > 0)
-        printf("%llu skipped: damaged, or not made by a compile\n", (unsigned long long)skipped);
+    if (skipped > 0) printf("%llu skipped: damaged, or not made by a compile\n", (unsigned long long)skipped);
 }
 
 static int status_of(const slw_explanation *explanation) {

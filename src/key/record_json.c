@@ -44,7 +44,9 @@ static void put_items(slwi_json_writer *writer, const slw_record *record) {
 static void put(slwi_json_writer *writer, const slw_record *record) {
     slwi_json_object_begin(writer);
     switch ((slwi_record_kind)record->kind) {
-    case SLWI_RECORD_NONE: put_tag(writer, "none"); break;
+    case SLWI_RECORD_NONE:
+        put_tag(writer, "none");
+        break;
     case SLWI_RECORD_BOOL:
         put_tag(writer, "bool");
         slwi_json_key(writer, "v");
@@ -67,9 +69,18 @@ static void put(slwi_json_writer *writer, const slw_record *record) {
         put_hex(writer, "hex", slwi_record_text(record));
         put_tag(writer, "bytes");
         break;
-    case SLWI_RECORD_LIST: put_tag(writer, "list"); put_items(writer, record); break;
-    case SLWI_RECORD_TUPLE: put_tag(writer, "tuple"); put_items(writer, record); break;
-    case SLWI_RECORD_DICT: put_tag(writer, "dict"); put_items(writer, record); break;
+    case SLWI_RECORD_LIST:
+        put_tag(writer, "list");
+        put_items(writer, record);
+        break;
+    case SLWI_RECORD_TUPLE:
+        put_tag(writer, "tuple");
+        put_items(writer, record);
+        break;
+    case SLWI_RECORD_DICT:
+        put_tag(writer, "dict");
+        put_items(writer, record);
+        break;
     }
     slwi_json_object_end(writer);
 }

@@ -155,8 +155,7 @@ static slw_code take_request(slwi_side *side, const slwi_request *request, slw_e
     slwi_buffer_init(&text, allocator, SLW_LIMIT_JSON_BYTES);
     slwi_entry_document_write_inputs(&document, backend->job_target(request->job), &text);
     slw_code rc = slwi_buffer_status(&text, err);
-    if (rc == SLW_OK)
-        rc = slwi_json_parse(allocator, (slw_bytes){text.data, text.size}, &limits, &side->document, err);
+    if (rc == SLW_OK) rc = slwi_json_parse(allocator, (slw_bytes){text.data, text.size}, &limits, &side->document, err);
     slwi_buffer_free(&text);
     if (rc != SLW_OK) return rc;
     side->root = slwi_json_root(side->document);
@@ -214,7 +213,7 @@ slw_code slw_explain(slw_compiler *compiler, const slw_source *source, const slw
     slw_explanation *explanation = NULL;
     slw_code rc = slwi_compile_check(source, options, compiler->backend, err);
     if (rc == SLW_OK) rc = create(&compiler->allocator, how, &explanation, err);
-    if (rc != SLW_OK) return rc;
+    if (rc != SLW_OK || explanation == NULL) return rc;
     slwi_request request;
     memset(&request, 0, sizeof request);
     request.compiler = compiler;
@@ -235,11 +234,11 @@ slw_code slw_explain(slw_compiler *compiler, const slw_source *source, const slw
 typedef struct search {
     const slw_allocator *allocator;
     const char *prefix;
-    slwi_side side;    /* the first slot of the key that was found */
+    slwi_side side; /* the first slot of the key that was found */
     char key[SLW_DIGEST_TEXT_SIZE];
-    int found;         /* 1: there, 2: read */
+    int found; /* 1: there, 2: read */
     int is_ambiguous;
-    slw_code damage;   /* of a slot of the key that cannot be read; SLW_OK: none */
+    slw_code damage; /* of a slot of the key that cannot be read; SLW_OK: none */
     slw_error why;
     slw_error *err;
 } search;
@@ -304,7 +303,7 @@ slw_code slw_explain_key(slw_store *store, const char *key, const slw_explain_op
     slw_code rc = check_key(key, err);
     slw_explanation *explanation = NULL;
     if (rc == SLW_OK) rc = create(slwi_store_allocator(store), how, &explanation, err);
-    if (rc != SLW_OK) return rc;
+    if (rc != SLW_OK || explanation == NULL) return rc;
     search s = {.allocator = &explanation->allocator, .prefix = key, .why = SLW_ERROR_INIT, .err = err};
     slwi_side_init(&s.side, s.allocator);
     rc = slw_store_visit(store, 0, find_slot, &s, err);

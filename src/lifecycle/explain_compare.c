@@ -149,8 +149,8 @@ static int same_type(const slwi_json *a, const slwi_json *b) {
 }
 
 static void put_values(differ *d, const slwi_json *a, const slwi_json *b) {
-    const int with_type = a != NULL && b != NULL && !same_type(a, b) && !slwi_explain_is(a, "none") &&
-                          !slwi_explain_is(b, "none");
+    const int with_type =
+        a != NULL && b != NULL && !same_type(a, b) && !slwi_explain_is(a, "none") && !slwi_explain_is(b, "none");
     const slw_bytes old_value = value_text(a, with_type, &d->one);
     const slw_bytes new_value = value_text(b, with_type, &d->other);
     if (d->one.failed || d->other.failed) d->failed = SLW_E_NO_MEMORY;
@@ -196,7 +196,8 @@ static void compare_lists(differ *d, const slwi_json *a, const slwi_json *b) {
     size_t begin = 0, x_end = slwi_json_length(x), y_end = slwi_json_length(y);
     while (begin < x_end && begin < y_end && slwi_explain_equal(slwi_json_item(x, begin), slwi_json_item(y, begin)))
         begin++;
-    while (x_end > begin && y_end > begin && slwi_explain_equal(slwi_json_item(x, x_end - 1), slwi_json_item(y, y_end - 1)))
+    while (x_end > begin && y_end > begin &&
+           slwi_explain_equal(slwi_json_item(x, x_end - 1), slwi_json_item(y, y_end - 1)))
         x_end--, y_end--;
     const size_t size = d->field.size;
     for (size_t i = begin; i < x_end || i < y_end; i++) {

@@ -7,11 +7,16 @@ static int is_explanation(const slw_explanation *explanation) {
 
 const char *slw_explain_verdict_name(slw_explain_verdict verdict) {
     switch (verdict) {
-    case SLW_EXPLAIN_HIT: return "HIT";
-    case SLW_EXPLAIN_MISS: return "MISS";
-    case SLW_EXPLAIN_INVALID: return "INVALID";
-    case SLW_EXPLAIN_PRIVATE: return "PRIVATE";
-    case SLW_EXPLAIN_ENTRY: return "ENTRY";
+    case SLW_EXPLAIN_HIT:
+        return "HIT";
+    case SLW_EXPLAIN_MISS:
+        return "MISS";
+    case SLW_EXPLAIN_INVALID:
+        return "INVALID";
+    case SLW_EXPLAIN_PRIVATE:
+        return "PRIVATE";
+    case SLW_EXPLAIN_ENTRY:
+        return "ENTRY";
     }
     return NULL;
 }

@@ -15,7 +15,7 @@
 typedef struct slwi_side {
     slwi_json_document *document; /* of slipway.json, or what a request would write of it */
     const slwi_json *root;
-    const char *backend; /* NULL: the root's */
+    const char *backend;      /* NULL: the root's */
     uint32_t reader_revision; /* 0: not known */
     char key[SLW_DIGEST_TEXT_SIZE];
     char spec[SLW_DIGEST_TEXT_SIZE];

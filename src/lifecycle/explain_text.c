@@ -46,15 +46,21 @@ int slwi_explain_equal(const slwi_json *a, const slwi_json *b) {
     int p = 0, q = 0;
     if (a == NULL || b == NULL || slwi_json_kind(a) != slwi_json_kind(b)) return a == b;
     switch (slwi_json_kind(a)) {
-    case SLWI_JSON_NULL: return 1;
-    case SLWI_JSON_BOOL: return slwi_json_bool(a, &p) && slwi_json_bool(b, &q) && p == q;
-    case SLWI_JSON_INT: return equal_numbers(a, b);
+    case SLWI_JSON_NULL:
+        return 1;
+    case SLWI_JSON_BOOL:
+        return slwi_json_bool(a, &p) && slwi_json_bool(b, &q) && p == q;
+    case SLWI_JSON_INT:
+        return equal_numbers(a, b);
     case SLWI_JSON_STRING:
         return slwi_json_string(a, &x) && slwi_json_string(b, &y) && x.size == y.size &&
                memcmp(x.data, y.data, x.size) == 0;
-    case SLWI_JSON_ARRAY: return equal_arrays(a, b);
-    case SLWI_JSON_OBJECT: return equal_objects(a, b);
-    default: return 0; /* no record has a number with a point */
+    case SLWI_JSON_ARRAY:
+        return equal_arrays(a, b);
+    case SLWI_JSON_OBJECT:
+        return equal_objects(a, b);
+    default:
+        return 0; /* no record has a number with a point */
     }
 }
 

@@ -9,7 +9,8 @@
 static const char *scratch, *places, *kernel;
 static char memo[300]; /* shared by the tests: proving the toolchain by reading it takes seconds */
 
-#define ARGUMENTS "--grid 4 --block 256 --arg u64=1000 --arg f32=2 --arg 'f32[1000]=iota' --arg 'inout:f32[1000]=const:1'"
+#define ARGUMENTS                                                                                                      \
+    "--grid 4 --block 256 --arg u64=1000 --arg f32=2 --arg 'f32[1000]=iota' --arg 'inout:f32[1000]=const:1'"
 
 static void set_up(void) {
     static char buffer[2048];

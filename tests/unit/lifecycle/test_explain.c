@@ -217,11 +217,11 @@ static void rules_changed(request *r) {
     extra.digest = "two";
 }
 
-#define DIGEST   "#"  /* any digest */
-#define NONE     NULL /* not there */
-#define ROOT_A   "@a"
-#define ROOT_B   "@b"
-#define A_TEXT   "source.include_roots[0] @a"
+#define DIGEST "#"  /* any digest */
+#define NONE   NULL /* not there */
+#define ROOT_A "@a"
+#define ROOT_B "@b"
+#define A_TEXT "source.include_roots[0] @a"
 
 /* "@a" and the like stand for the request's paths. */
 static const struct row {
@@ -679,8 +679,7 @@ START_TEST(documents_without_inputs_are_read) {
     slw_explanation *explanation = explain(&r, NULL);
     ck_assert_str_eq(entry_of(explanation, 0).key, slw_key_digest(slw_cached_key(cached)));
     char expected[512];
-    (void)snprintf(expected, sizeof expected, "specialization: %s -> ",
-                   slw_key_specialization(slw_cached_key(cached)));
+    (void)snprintf(expected, sizeof expected, "specialization: %s -> ", slw_key_specialization(slw_cached_key(cached)));
     const char *said = told(explanation, 0);
     ck_assert_msg(strncmp(said, expected, strlen(expected)) == 0, "%s", said);
     ck_assert_ptr_nonnull(strstr(said, "\ntoolchain.device_library: (null) -> "));
@@ -691,6 +690,79 @@ START_TEST(documents_without_inputs_are_read) {
     slw_store_close(&old.store);
     slt_heap_check_empty(&old.heap);
     free(text);
+}
+END_TEST
+
+/* Documents whose digest is right and whose shape is not: compared by what can be read, or skipped, and never more. */
+static const char *const odd_edits[][2] = {
+    {"\"inputs\":{", "\"inputs\":[{"},
+    {"\"options\":{\"t\":\"dict\",\"v\":", "\"options\":{\"t\":\"dict\",\"w\":"},
+    {"\"options\":{\"t\":\"dict\"", "\"options\":{\"t\":\"list\""},
+    {"\"options\":{\"t\":\"dict\"", "\"options\":{\"t\":\"tuple\""},
+    {"\"options\":{\"t\":\"dict\"", "\"options\":{\"t\":7"},
+    {"\"wtf8_hex\":\"6f7074696f6e73\"", "\"wtf8_hex\":\"6f707469f\""},
+    {"\"wtf8_hex\":\"6f7074696f6e73\"", "\"wtf8_hex\":\"zz\""},
+    {"\"wtf8_hex\":\"6f7074696f6e73\"", "\"wtf8_hex\":\"ff00edb2\""},
+    {"\"wtf8_hex\":\"6f7074696f6e73\"", "\"wtf8_hex\":null"},
+    {"\"source\":{\"t\":\"dict\",\"v\":[", "\"source\":{\"t\":\"dict\",\"v\":[7,[],[[]],null,"},
+    {"\"inventory\":[{", "\"inventory\":[7,null,[],{},{\"kind\":\"file\"},{\"name\":\"x\"},{"},
+    {"\"inventory\":[{", "\"inventory\":[{\"kind\":\"odd\",\"name\":\"x\",\"value\":5},{"},
+    {"\"components\":[{", "\"components\":[7,{},{\"name\":5},{"},
+    {"\"name\":\"kernel.c\",\"record\":{", "\"name\":7,\"record\":{"},
+    {"\"record\":{\"environment\"", "\"record\":{\"x\":1,\"environment\""},
+    {"\"reader_revision\":", "\"reader_revision\":-"},
+    {"\"toolchain\":{", "\"toolchain\":null,\"x\":{"},
+    {"\"schema\":1,\"target\"", "\"schema\":9,\"target\""},
+    {"{\"backend\"", "[{\"backend\""},
+};
+
+/* The text with the first `from` replaced; malloc'ed. */
+static char *replaced(const char *text, const char *from, const char *to) {
+    const char *at = strstr(text, from);
+    ck_assert_msg(at != NULL, "%s", from);
+    char *out = malloc(strlen(text) + strlen(to) + 1);
+    (void)sprintf(out, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return out;
+}
+
+START_TEST(odd_documents_do_no_harm) {
+    request r = base_request();
+    r.flags[0] = "-DX=1";
+    settle(&r);
+    slw_cached *cached = NULL;
+    slt_ok(slw_compile(compiler, &r.source, &r.options, NULL, &cached, &world.err), &world.err);
+    char *text = slt_read_file(slt_path(slw_cached_directory(cached), "slipway.json", NULL), NULL);
+    const size_t count = sizeof odd_edits / sizeof *odd_edits;
+    for (size_t i = 0; i < count; i++) {
+        const slw_digest digest = {{(uint8_t)i, 1}};
+        char source[SLW_DIGEST_TEXT_SIZE];
+        char *odd = replaced(text, odd_edits[i][0], odd_edits[i][1]);
+        stripped_text = odd;
+        slw_digest_format(&digest, source);
+        slw_key_release(&world.key);
+        slw_spec_release(&world.spec);
+        kit_make_names(&world, source, NULL);
+        slw_builder builder = SLW_BUILDER_INIT;
+        slw_cached *kept = NULL;
+        builder.context = (void *)(uintptr_t)slw_cached_directory(cached);
+        builder.build = build_stripped;
+        slt_ok(
+            slw_store_get_or_build(world.store, world.key, slw_cached_spec(cached), &builder, NULL, &kept, &world.err),
+            &world.err);
+        slw_cached_discard(&kept);
+        free(odd);
+    }
+    free(text);
+    slw_explain_options how = SLW_EXPLAIN_OPTIONS_INIT;
+    how.nearest = SLW_LIMIT_NEAREST;
+    r.flags[0] = "-DX=2";
+    slw_explanation *explanation = explain(&r, &how);
+    ck_assert_uint_gt(slw_explanation_skipped(explanation), 2);
+    ck_assert_uint_gt(slw_explanation_compared(explanation), count - 5);
+    ck_assert_str_eq(told(explanation, 0), "options.options[0]: -DX=1 -> -DX=2\n");
+    for (size_t i = 0; i < slw_explanation_count(explanation); i++) (void)told(explanation, i);
+    slw_explanation_release(&explanation);
+    slw_cached_discard(&cached);
 }
 END_TEST
 
@@ -742,8 +814,8 @@ START_TEST(an_entry_is_compared_with_the_others) {
 END_TEST
 
 START_TEST(keys_that_are_refused) {
-    static const char *const keys[] = {"", "abc", "ABCDEF", "kernel", "0123g",
-                                       "00000000000000000000000000000000000000000000000000000000000000000"};
+    static const char *const keys[] = {
+        "", "abc", "ABCDEF", "kernel", "0123g", "00000000000000000000000000000000000000000000000000000000000000000"};
     slw_explanation *explanation = NULL;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         ck_code(explain_key(keys[i], &explanation), SLW_E_USAGE);
@@ -877,6 +949,7 @@ int main(void) {
     tcase_add_test(o, the_nearest_come_first);
     tcase_add_test(o, what_is_told_is_bounded);
     tcase_add_test(o, documents_without_inputs_are_read);
+    tcase_add_test(o, odd_documents_do_no_harm);
     tcase_add_test(o, an_entry_is_compared_with_the_others);
     tcase_add_test(o, keys_that_are_refused);
     tcase_add_test(o, usage);

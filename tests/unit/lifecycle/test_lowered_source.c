@@ -185,10 +185,28 @@ static void argument_is_constant(form *f) {
 }
 
 static void (*const changes[])(form *f) = {
-    nothing,       other_language,      other_body,       body_is_a_number, argument,       other_argument,
-    other_type,    two_arguments,       constant_one,     constant_text,    constant_float, constant_true,
-    constant_zero, constant_minus_zero, other_constant,   a_and_b_c,        a_b_and_c,      values_swapped,
-    attribute,     other_attribute,     one_argument_of_both, argument_is_constant,
+    nothing,
+    other_language,
+    other_body,
+    body_is_a_number,
+    argument,
+    other_argument,
+    other_type,
+    two_arguments,
+    constant_one,
+    constant_text,
+    constant_float,
+    constant_true,
+    constant_zero,
+    constant_minus_zero,
+    other_constant,
+    a_and_b_c,
+    a_b_and_c,
+    values_swapped,
+    attribute,
+    other_attribute,
+    one_argument_of_both,
+    argument_is_constant,
 };
 #define CHANGES (sizeof changes / sizeof *changes)
 
@@ -234,14 +252,15 @@ END_TEST
 
 /* Its exact shape: no address, no order of a hash and no version of ours is in it. */
 START_TEST(the_record_is_what_the_header_says) {
-    static const char json[] = "{\"t\":\"dict\",\"v\":["
-                               "[{\"t\":\"str\",\"wtf8_hex\":\"6c616e6775616765\"},{\"t\":\"str\",\"wtf8_hex\":\"74696e792031\"}],"
-                               "[{\"t\":\"str\",\"wtf8_hex\":\"626f6479\"},{\"t\":\"int\",\"v\":\"7\"}],"
-                               "[{\"t\":\"str\",\"wtf8_hex\":\"7369676e6174757265\"},{\"t\":\"dict\",\"v\":["
-                               "[{\"t\":\"str\",\"wtf8_hex\":\"78\"},{\"t\":\"str\",\"wtf8_hex\":\"693332\"}]]}],"
-                               "[{\"t\":\"str\",\"wtf8_hex\":\"636f6e7374616e7473\"},{\"t\":\"dict\",\"v\":["
-                               "[{\"t\":\"str\",\"wtf8_hex\":\"4e\"},{\"t\":\"int\",\"v\":\"128\"}]]}],"
-                               "[{\"t\":\"str\",\"wtf8_hex\":\"61747472696275746573\"},{\"t\":\"dict\",\"v\":[]}]]}";
+    static const char json[] =
+        "{\"t\":\"dict\",\"v\":["
+        "[{\"t\":\"str\",\"wtf8_hex\":\"6c616e6775616765\"},{\"t\":\"str\",\"wtf8_hex\":\"74696e792031\"}],"
+        "[{\"t\":\"str\",\"wtf8_hex\":\"626f6479\"},{\"t\":\"int\",\"v\":\"7\"}],"
+        "[{\"t\":\"str\",\"wtf8_hex\":\"7369676e6174757265\"},{\"t\":\"dict\",\"v\":["
+        "[{\"t\":\"str\",\"wtf8_hex\":\"78\"},{\"t\":\"str\",\"wtf8_hex\":\"693332\"}]]}],"
+        "[{\"t\":\"str\",\"wtf8_hex\":\"636f6e7374616e7473\"},{\"t\":\"dict\",\"v\":["
+        "[{\"t\":\"str\",\"wtf8_hex\":\"4e\"},{\"t\":\"int\",\"v\":\"128\"}]]}],"
+        "[{\"t\":\"str\",\"wtf8_hex\":\"61747472696275746573\"},{\"t\":\"dict\",\"v\":[]}]]}";
     slw_record *record = NULL;
     slw_digest digest;
     char expected[SLW_DIGEST_TEXT_SIZE], found[SLW_DIGEST_TEXT_SIZE];
@@ -448,7 +467,7 @@ END_TEST
 
 /* The constants 1 and "1", and "a","b-c" and "a-b","c": each its own entry, none a hit of the other. */
 START_TEST(framing_pairs_are_two_keys) {
-    static void (*const pairs[])(form *f) = {constant_one, constant_text, a_and_b_c, a_b_and_c};
+    static void (*const pairs[])(form * f) = {constant_one, constant_text, a_and_b_c, a_b_and_c};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         for (int again = 0; again < 2; again++) {
             form f;
