@@ -1,5 +1,6 @@
 /* Asking clang about itself: version, targets, include roots, ROCm, the linker. What is not understood is not
  * guessed. */
+#include <fcntl.h>
 #include <string.h>
 
 #include "clang_toolchain.h"
@@ -214,18 +215,31 @@ static slw_code ask_rocm_command(discovery *d, const char *const *kind, const ch
     return slwi_tool_answer_status(d->answer, d->err);
 }
 
-/* What a search for ROCm looks at, where it is not. */
+/* What a search for ROCm looks at: where it is not, and what it reads where it is. The newest /opt/rocm-* is taken. */
 static slw_code watch_places(discovery *d) {
-    static const char *const names[] = {"amdgcn", "include/hip", "bin/.hipVersion", "share/hip/version"};
+    static const char *const trees[] = {"amdgcn", "include/hip"};
+    static const char *const versions[] = {"bin/.hipVersion", "share/hip/version"};
+    const slwi_os *os = slwi_os_get();
+    slwi_stat stat;
+    char path[SLWI_TOOL_PATH_MAX];
     for (size_t i = 0; i < d->places.count; i++) {
-        for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
-            slwi_tool_answer_absent(d->answer, d->places.items[i], names[n]);
+        const char *place = d->places.items[i];
+        for (size_t n = 0; n < 2; n++) {
+            slwi_tool_answer_absent(d->answer, place, trees[n]);
+            slwi_tool_answer_absent(d->answer, place, versions[n]);
+            if (slwi_tool_join(path, place, versions[n]) && os->fstatat(os, AT_FDCWD, path, 0, &stat) >= 0)
+                fact(d, SLWI_TOOL_FACT_FILE, path);
         }
     }
     slwi_tool_answer_absent(d->answer, d->resources, "lib/amdgcn");
     slwi_tool_answer_absent(d->answer, d->resources, "lib64/amdgcn");
     slwi_tool_answer_absent(d->answer, d->resources, "amdgcn");
-    return slwi_tool_answer_watch(d->answer, "/opt", d->err); /* the newest of its rocm-* is taken */
+    slw_code rc = slwi_tool_answer_watch(d->answer, "/opt", d->err);
+    /* And which libraries there are, for a directory that goes is a search that ends elsewhere. */
+    const slwi_tool_list *found = &d->answer->facts[SLWI_TOOL_FACT_DIRECTORY];
+    for (size_t i = 0; rc == SLW_OK && i < found->count; i++)
+        rc = slwi_tool_answer_watch(d->answer, found->items[i], d->err);
+    return rc;
 }
 
 static slw_code ask_rocm(discovery *d) {

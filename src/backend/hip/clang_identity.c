@@ -56,6 +56,12 @@ static void split_config(slw_bytes text, slwi_tool_list *out) {
     }
 }
 
+/* The other files are those that tell ROCm's version. */
+static int is_config(const char *path) {
+    const size_t size = strlen(path);
+    return size > 4 && strcmp(path + size - 4, ".cfg") == 0;
+}
+
 /* What clang reads by itself may say what the request may: no more files. */
 static slw_code check_config(const slwi_clang_toolchain *toolchain, slw_identity *identity, const char *path,
                              slw_error *err) {
@@ -102,7 +108,8 @@ static slw_code add_compiler(const slwi_clang_toolchain *toolchain, slw_identity
     }
     for (size_t i = 0; rc == SLW_OK && i < configs->count; i++) {
         rc = slw_identity_add_file(identity, SLWI_TOOL_COMPILER, configs->items[i], err);
-        if (rc == SLW_OK) rc = check_config(toolchain, identity, configs->items[i], err);
+        if (rc == SLW_OK && is_config(configs->items[i]))
+            rc = check_config(toolchain, identity, configs->items[i], err);
     }
     if (rc == SLW_OK)
         rc =

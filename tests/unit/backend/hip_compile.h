@@ -115,14 +115,19 @@ HIPC_UNUSED static slw_cached *hipc_compile_ok(hipc *h, const slw_source *source
     return cached;
 }
 
-/* 1 when the compiler in use compiles for the target. */
+/* 1 when the compiler in use compiles for the target. Leaves nothing in the store. */
 HIPC_UNUSED static int hipc_knows(hipc *h, const char *target) {
     const slw_source source = hipc_source("__kernel void k(void) {}\n", "probe.cl");
+    slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
     slw_cached *cached = NULL;
-    const slw_code rc = hipc_compile(h, &source, target, NULL, &cached);
+    options.target = target;
+    options.always_compile = 1;
+    slw_build_report_release(&h->report);
+    const slw_code rc = slw_compile(h->compiler, &source, &options, &h->report, &cached, &h->err);
     if (rc == SLW_E_UNSUPPORTED_INPUT && h->err.reason != NULL && strcmp(h->err.reason, "TARGET") == 0) return 0;
     ck_assert_msg(rc == SLW_OK, "%s: %s\n%s", target, h->err.message, h->words);
     slw_cached_discard(&cached);
+    slw_build_report_release(&h->report);
     return 1;
 }
 
@@ -151,6 +156,49 @@ HIPC_UNUSED static const slw_contract *hipc_hydrate(hipc *h, slw_cached **cached
     const slw_contract *contract = slw_hydrated_contract(*out);
     ck_assert_ptr_nonnull(contract);
     return contract;
+}
+
+/* A tree of its own for the compiler in use, whose program is a copy: what lies around it can be changed. *bin has 4096
+   bytes. The compiler that is open afterwards is the copy. 0 and skipped where the copy does not run. */
+HIPC_UNUSED static int hipc_tree(hipc *h, const char *test, char *bin) {
+    char real[4096];
+    char clang[4096];
+    ck_assert_ptr_nonnull(realpath(slw_compiler_path(h->compiler), real));
+    hipc_copy(bin, 4096, slt_path(slt_scratch(), "bin", NULL));
+    hipc_copy(clang, sizeof clang, slt_path(bin, "clang", NULL));
+    slt_shell("mkdir '%s' && cp '%s' '%s' && ln -s \"$(dirname '%s')/../lib\" '%s/../lib'", bin, real, clang, real,
+              bin);
+    char command[8300];
+    (void)snprintf(command, sizeof command, "'%s' --version >/dev/null 2>&1", clang);
+    if (system(command) != 0) {
+        slt_skip(test, "this clang does not run from another directory");
+        return 0;
+    }
+    slt_ok(hipc_open(h, clang, NULL), &h->err);
+    return 1;
+}
+
+/* The digest of a component of the compiler's identity, as text; "" for one that is not proved. */
+HIPC_UNUSED static const char *hipc_component(hipc *h, const char *component, char out[SLW_DIGEST_TEXT_SIZE]) {
+    const char *name = NULL;
+    const slw_digest *digest = NULL;
+    out[0] = '\0';
+    for (size_t i = 0; slw_identity_at(slw_compiler_identity(h->compiler), i, &name, &digest); i++) {
+        if (strcmp(name, component) == 0 && digest != NULL) slw_digest_format(digest, out);
+    }
+    return out;
+}
+
+/* 1 when both files hold the same bytes. */
+HIPC_UNUSED static int hipc_same_file(const char *a, const char *b) {
+    size_t left_size;
+    size_t right_size;
+    char *left = slt_read_file(a, &left_size);
+    char *right = slt_read_file(b, &right_size);
+    const int same = left_size == right_size && memcmp(left, right, left_size) == 0;
+    free(left);
+    free(right);
+    return same;
 }
 
 /* Nothing was published and nothing is left in the private directory. */
