@@ -52,6 +52,8 @@
 #define SLW_LIMIT_METRICS_SERIES       64u      /* of one phase, counted apart; the rest in one series more */
 #define SLW_LIMIT_METRICS_LABEL_BYTES  63u      /* a name in a counter or a trace, cut there */
 #define SLW_LIMIT_TRACE_EVENTS         1048576u /* of one slw_metrics */
+#define SLW_LIMIT_WARM_REQUESTS        65536u   /* of one warm-up */
+#define SLW_LIMIT_WARM_JOBS            256u     /* compiles of one warm-up at one time */
 #define SLW_LIMIT_HELD_LOCKS           256u /* locks and other fork-closed descriptors at one time, per process */
 
 #endif

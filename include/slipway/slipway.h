@@ -8,6 +8,7 @@
  *   what a launch must know            <slipway/contract.h>
  *   what is in a binary, would it run  <slipway/inspect.h>
  *   compile on a miss                  <slipway/compile.h>
+ *   compile before anybody waits       <slipway/warm.h>
  *   why it was a miss                  <slipway/explain.h>
  *   devices                            <slipway/device.h>
  *   measuring                          <slipway/metrics.h>
@@ -24,5 +25,6 @@
 #include <slipway/metrics.h>
 #include <slipway/phases.h>
 #include <slipway/version.h>
+#include <slipway/warm.h>
 
 #endif

@@ -7,6 +7,7 @@ pub const files: []const []const u8 = &.{
     "compile_request.c",
     "compiler.c",
     "entry_document.c",
+    "entry_document_scan.c",
     "explain.c",
     "explain_compare.c",
     "explain_get.c",
@@ -28,4 +29,7 @@ pub const files: []const []const u8 = &.{
     "preflight_grid.c",
     "preflight_public.c",
     "target.c",
+    "warm.c",
+    "warm_check.c",
+    "warm_config.c",
 };

@@ -23,4 +23,5 @@ pub const tests: []const []const u8 = &.{
     "test_preflight",
     "test_preflight_public",
     "test_triton_launch",
+    "test_warm",
 };
