@@ -91,8 +91,8 @@ typedef struct slw_warm_counts {
    was built, but for CANCELLED, where what had ended was told and stays. USAGE; LIMIT: more than
    SLW_LIMIT_WARM_REQUESTS; INVALID_SOURCE: a source that is not there; UNSUPPORTED (NO_BACKEND, AMBIGUOUS);
    UNSUPPORTED_INPUT: a target or a kind of source that the backend has not; TOOL_MISSING and what slw_compiler_open
-   gives; CANCELLED; NO_MEMORY. Everything given is borrowed for the call. Threads: any; requests' sources are lowered on
-   the warm-up's threads. Memory: for each job 64 KiB for a compiler's words. */
+   gives; CANCELLED; NO_MEMORY. Everything given is borrowed for the call. Threads: any; requests' sources are
+   lowered on the warm-up's threads. Memory: for each job 64 KiB for a compiler's words. */
 SLW_API SLW_MUST_CHECK slw_code slw_warm(const slw_warm_options *options, const slw_warm_request *requests,
                                          size_t count, slw_warm_counts *counts, slw_error *err);
 
@@ -114,8 +114,8 @@ typedef struct slw_warm_config_options {
 /* Reads a configuration: every request checked as slw_warm checks it, so that each problem has the line and column
    where it stands; `index` of a problem is the item of `requests`. Failure: `out` untouched, and the first problem that
    was told is the error; after 256 of them no more are told. INVALID_METADATA: no JSON (where it stops being that, and
-   nothing else is told), or UNKNOWN_MEMBER, MISSING_MEMBER, BAD_VALUE, NO_BACKEND, DUPLICATE, SCHEMA; what slw_warm says
-   of requests; LIMIT, NO_MEMORY. Of files it only asks whether they are there. Threads: any. Cost: linear. */
+   nothing else is told), or UNKNOWN_MEMBER, MISSING_MEMBER, BAD_VALUE, NO_BACKEND, DUPLICATE, SCHEMA; what slw_warm
+   says of requests; LIMIT, NO_MEMORY. Of files it only asks whether they are there. Threads: any. Cost: linear. */
 SLW_API SLW_MUST_CHECK slw_code slw_warm_config_parse(const slw_warm_config_options *options, slw_bytes json,
                                                       slw_warm_config **out, slw_error *err);
 SLW_API void slw_warm_config_release(slw_warm_config **config); /* accepts a pointer to NULL */
