@@ -1,6 +1,7 @@
 /* Asking clang about itself: version, targets, include roots, ROCm, the linker. What is not understood is not
  * guessed. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "clang_toolchain.h"
@@ -9,8 +10,10 @@
 #include "tool_find.h"
 #include "tool_probe.h"
 
-/* Any that every clang knows: what is asked does not depend on it. */
-#define PROCESSOR "gfx900"
+/* A processor that every clang knows: what is asked does not depend on it. */
+#define MCPU         "-mcpu=gfx900"
+#define OFFLOAD_ARCH "--offload-arch=gfx900"
+#define TARGET       "--target=" SLWI_CLANG_TRIPLE
 
 typedef struct discovery {
     const slwi_clang_toolchain *toolchain;
@@ -64,7 +67,7 @@ static slw_code ask_version(discovery *d) {
 /* ---- --print-supported-cpus ---- */
 
 static slw_code ask_targets(discovery *d) {
-    static const char *const arguments[] = {"--target=" SLWI_CLANG_TRIPLE, "-nogpulib", "--print-supported-cpus", NULL};
+    static const char *const arguments[] = {TARGET, "-nogpulib", "--print-supported-cpus", NULL};
     slw_code rc = slwi_tool_probe_ask(&d->probe, arguments, NULL);
     if (rc != SLW_OK) return rc;
     slwi_tool_lines lines = slwi_tool_probe_lines(&d->probe);
@@ -156,10 +159,9 @@ static slw_code ask_includes(discovery *d, const char *const *kind, const char *
 }
 
 static slw_code ask_preprocessor(discovery *d) {
-    static const char *const cl[] = {
-        "--offload-arch=" PROCESSOR, "-nogpulib", "-nogpuinc", "-E", "-v", "/dev/null", "-o", "/dev/null", NULL};
-    static const char *const hip[] = {"-mcpu=" PROCESSOR, "-nogpulib", "-E",        "-v",
-                                      "/dev/null",        "-o",        "/dev/null", NULL};
+    static const char *const cl[] = {OFFLOAD_ARCH, "-nogpulib", "-nogpuinc", "-E", "-v",
+                                     "/dev/null",  "-o",        "/dev/null", NULL};
+    static const char *const hip[] = {MCPU, "-nogpulib", "-E", "-v", "/dev/null", "-o", "/dev/null", NULL};
     slw_code rc = ask_includes(d, slwi_clang_for_hip, cl);
     if (rc == SLW_OK) rc = ask_includes(d, slwi_clang_for_cl, hip);
     if (rc != SLW_OK) return rc;
@@ -244,10 +246,10 @@ static slw_code watch_places(discovery *d) {
 
 static slw_code ask_rocm(discovery *d) {
     static const char *const cl[] = {
-        "-mcpu=" PROCESSOR, "-S", "-emit-llvm", "-###", "-print-rocm-search-dirs", "/dev/null", "-o", "/dev/null", NULL,
+        MCPU, "-S", "-emit-llvm", "-###", "-print-rocm-search-dirs", "/dev/null", "-o", "/dev/null", NULL,
     };
     static const char *const hip[] = {
-        "--offload-arch=" PROCESSOR, "-nogpulib", "-S", "-emit-llvm", "-###", "/dev/null", "-o", "/dev/null", NULL,
+        OFFLOAD_ARCH, "-nogpulib", "-S", "-emit-llvm", "-###", "/dev/null", "-o", "/dev/null", NULL,
     };
     slw_code rc = ask_rocm_command(d, slwi_clang_for_cl, cl);
     if (rc == SLW_OK) rc = ask_rocm_command(d, slwi_clang_for_hip, hip);
@@ -259,7 +261,7 @@ static slw_code ask_rocm(discovery *d) {
 /* ---- the linker ---- */
 
 static slw_code ask_directories(discovery *d) {
-    static const char *const arguments[] = {"--target=" SLWI_CLANG_TRIPLE, "-print-search-dirs", NULL};
+    static const char *const arguments[] = {TARGET, "-print-search-dirs", NULL};
     slw_code rc = slwi_tool_probe_ask(&d->probe, arguments, NULL);
     if (rc != SLW_OK) return rc;
     slwi_tool_lines lines = slwi_tool_probe_lines(&d->probe);
@@ -318,9 +320,10 @@ static slw_code read_link(discovery *d) {
 /* clang looks for "TRIPLE-ld.lld" and "ld.lld" in every directory before the one where it was found. */
 static void absent_linkers(discovery *d) {
     const char *name = slwi_tool_base_name(d->linker);
-    char prefixed[SLWI_TOOL_PATH_MAX] = SLWI_CLANG_TRIPLE "-";
+    char prefixed[SLWI_TOOL_PATH_MAX];
     char path[SLWI_TOOL_PATH_MAX];
-    if (strlen(name) + strlen(prefixed) < sizeof(prefixed)) memcpy(prefixed + strlen(prefixed), name, strlen(name) + 1);
+    const int size = snprintf(prefixed, sizeof(prefixed), SLWI_CLANG_TRIPLE "-%s", name);
+    if (size < 0 || (size_t)size >= sizeof(prefixed)) return;
     for (size_t i = 0; i < d->programs.count; i++) {
         slwi_tool_answer_absent(d->answer, d->programs.items[i], prefixed);
         if (slwi_tool_join(path, d->programs.items[i], name) && strcmp(path, d->linker) == 0) return;
@@ -329,8 +332,7 @@ static void absent_linkers(discovery *d) {
 }
 
 static slw_code ask_link(discovery *d) {
-    static const char *const arguments[] = {"-mcpu=" PROCESSOR, "-nogpulib", "-###", "/dev/null", "-o",
-                                            "/dev/null",        NULL};
+    static const char *const arguments[] = {MCPU, "-nogpulib", "-###", "/dev/null", "-o", "/dev/null", NULL};
     slw_code rc = ask_directories(d);
     if (rc == SLW_OK) rc = slwi_tool_probe_ask(&d->probe, slwi_clang_for_ir, arguments);
     if (rc == SLW_OK) rc = read_link(d);
@@ -342,9 +344,8 @@ static slw_code ask_link(discovery *d) {
 
 static void absent_config(discovery *d, const char *start, const char *end) {
     char name[SLWI_TOOL_PATH_MAX];
-    if (start[0] == '\0' || strlen(start) + strlen(end) >= sizeof(name)) return;
-    memcpy(name, start, strlen(start));
-    memcpy(name + strlen(start), end, strlen(end) + 1);
+    const int size = snprintf(name, sizeof(name), "%s%s", start, end);
+    if (start[0] == '\0' || size < 0 || (size_t)size >= sizeof(name)) return;
     for (size_t i = 0; i < d->configs.count; i++) slwi_tool_answer_absent(d->answer, d->configs.items[i], name);
 }
 

@@ -4,8 +4,8 @@
 
 #include <slipway/bytes.h>
 
-/* Is this the text of IR for AMD GPUs, and for `processor` ("gfx90a") where its functions name one? Comments and strings
-   are told apart from the rest. INVALID_SOURCE: NOT_TEXT (a NUL; bitcode is not read), NO_KERNEL (nothing is an
+/* Is this the text of IR for AMD GPUs, and for `processor` ("gfx90a") where its functions name one? Comments and
+   strings are told apart from the rest. INVALID_SOURCE: NOT_TEXT (a NUL; bitcode is not read), NO_KERNEL (nothing is an
    amdgpu_kernel), OPEN_STRING; UNSUPPORTED_INPUT: TRIPLE (another target's; subject the triple), TARGET (a function is
    for another processor, which clang would heed function by function; subject that one). Each with path, line and
    column. A text without a triple is taken as what it is compiled for. */

@@ -4,21 +4,24 @@
 
 /* One line a rule: match, verdict, what stands in it. */
 #define RESERVED(match_, text_)                                                                                        \
-    { .text = text_, .match = SLWI_TOOL_OPTION_##match_, .verdict = SLWI_TOOL_OPTION_RESERVED }
+    { .text = (text_), .match = SLWI_TOOL_OPTION_##match_, .verdict = SLWI_TOOL_OPTION_RESERVED }
 #define PRIVATE(match_, text_)                                                                                         \
-    { .text = text_, .match = SLWI_TOOL_OPTION_##match_, .verdict = SLWI_TOOL_OPTION_PRIVATE }
+    { .text = (text_), .match = SLWI_TOOL_OPTION_##match_, .verdict = SLWI_TOOL_OPTION_PRIVATE }
 #define LINK(match_, text_)                                                                                            \
-    { .text = text_, .match = SLWI_TOOL_OPTION_##match_, .verdict = SLWI_TOOL_OPTION_PRIVATE, .group = SLWI_CLANG_LINK }
+    {                                                                                                                  \
+        .text = (text_), .match = SLWI_TOOL_OPTION_##match_, .verdict = SLWI_TOOL_OPTION_PRIVATE,                      \
+        .group = SLWI_CLANG_LINK                                                                                       \
+    }
 #define EXACT(text_)                                                                                                   \
-    { .text = text_, .match = SLWI_TOOL_OPTION_EXACT }
+    { .text = (text_), .match = SLWI_TOOL_OPTION_EXACT }
 #define SWITCH(text_)                                                                                                  \
-    { .text = text_, .match = SLWI_TOOL_OPTION_SWITCH }
+    { .text = (text_), .match = SLWI_TOOL_OPTION_SWITCH }
 #define VALUE(text_)                                                                                                   \
-    { .text = text_, .match = SLWI_TOOL_OPTION_JOINED }
+    { .text = (text_), .match = SLWI_TOOL_OPTION_JOINED }
 #define ONE_OF(text_, values_)                                                                                         \
-    { .text = text_, .match = SLWI_TOOL_OPTION_JOINED, .values = values_ }
+    { .text = (text_), .match = SLWI_TOOL_OPTION_JOINED, .values = (values_) }
 #define TEXT(match_, text_)                                                                                            \
-    { .text = text_, .match = SLWI_TOOL_OPTION_##match_, .values = SLWI_TOOL_VALUES_ANY }
+    { .text = (text_), .match = SLWI_TOOL_OPTION_##match_, .values = SLWI_TOOL_VALUES_ANY }
 
 const slwi_tool_option_rule slwi_clang_option_rules[] = {
     /* set here: what is done, for what, where the output goes */

@@ -21,9 +21,9 @@ slw_code slwi_tool_identity_add_list(slw_identity *identity, const char *compone
    is not read twice. */
 slw_code slwi_tool_identity_add_trees(slw_identity *identity, const char *component, const slwi_tool_list *roots,
                                       slw_error *err);
-/* The component `environment`, whole: every variable of slwi_tool_environment, the extra ones (NULL: none) as NAME=VALUE,
-   and what else is made the same for every child. TMPDIR and the working directory differ from build to build; what is
-   constant is the rule. */
+/* The component `environment`, whole: every variable of slwi_tool_environment, the extra ones (NULL: none) as
+   NAME=VALUE, and what else is made the same for every child. TMPDIR and the working directory differ from build to
+   build; what is constant is the rule. */
 slw_code slwi_tool_identity_environment(slw_identity *identity, const slw_allocator *allocator, const char *path,
                                         const slwi_tool_list *variables, const char *const *rules, slw_error *err);
 
