@@ -310,6 +310,7 @@ static slw_code ask_virtual_targets(discovery *d) {
 static slw_code ask_targets(discovery *d, const char *ptxas) {
     static const char *const arguments[] = {"--help", NULL};
     char name[32];
+    int found = 0;
     d->probe.program = ptxas;
     slw_code rc = slwi_tool_probe_ask(&d->probe, arguments, NULL);
     if (rc != SLW_OK) return rc;
@@ -322,8 +323,9 @@ static slw_code ask_targets(discovery *d, const char *ptxas) {
         memcpy(name, at + 1, size);
         name[size] = '\0';
         fact(d, SLWI_TOOL_FACT_TARGET, name);
+        found = 1;
     }
-    if (d->answer->facts[SLWI_TOOL_FACT_TARGET].count == 0) return unknown(d, "ptxas does not list what it compiles for");
+    if (!found) return unknown(d, "ptxas does not list what it compiles for");
     return SLW_OK;
 }
 
