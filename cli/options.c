@@ -62,8 +62,8 @@ static const struct option {
     {"--openmetrics", FLAG, offsetof(cli_options, openmetrics), "stats", "OpenMetrics text on standard output"},
     {"--state", TEXT, offsetof(cli_options, state), "show", "generated|ready"},
     {"--spec", TEXT, offsetof(cli_options, spec), "show", "DIGEST"},
-    {"--target", TEXT, offsetof(cli_options, target), "inspect why",
-     "T  sm_90, gfx942, host: what would not fit there; what FILE would be compiled for"},
+    {"--target", TEXT, offsetof(cli_options, target), "run inspect why",
+     "T  sm_90, gfx942, host: what would not fit there; what FILE is, or would be, compiled for"},
     {"--sass", FLAG, offsetof(cli_options, sass), "inspect", "machine code too, by the vendor's disassembler"},
     {"--probe", FLAG, offsetof(cli_options, probe), "doctor",
      "try the file system's abilities (writes and removes files)"},
@@ -96,10 +96,11 @@ void cli_help(FILE *to) {
           "RECORD.json: {\"t\": \"none\"} or {\"t\": \"bool\"|\"int\"|\"list\"|\"tuple\"|\"dict\", \"v\": …}, {\"t\": "
           "\"f64\", \"bits\": HEX},\n"
           "   {\"t\": \"str\", \"wtf8_hex\": HEX}, {\"t\": \"bytes\", \"hex\": HEX}\n"
-          "FILE of run: a C source (.c); PTX, a cubin, a fatbin; an hsaco, an offload bundle; a Triton entry, as "
-          "X.json or its "
-          "folder.\n"
-          "   Without --device: host for C, else number 0 of the kind that the binary is for\n"
+          "FILE of run: a source: C for the host (.c), CUDA C (.cu), HIP, OpenCL C or LLVM IR (.hip, .cl, .ll), PTX with "
+          "--target;\n"
+          "   PTX, a cubin, a fatbin; an hsaco, an offload bundle; a Triton entry, as X.json or its folder.\n"
+          "   Without --device: number 0 of the kind that the source or binary is for; without --target a source is\n"
+          "   compiled for that device\n"
           "KEY of show and why: its first digits, at least 4\n",
           to);
     fputs("exit: 0 done, 1 not there or bad, 2 usage, 3 not able now, 4 storage\n", to);
@@ -348,7 +349,9 @@ slw_code cli_open_compiler_for(const cli_options *options, slw_store *store, slw
     compiler.store = store;
     compiler.memo = memo;
     compiler.identity = options->identity_policy; /* named in the order of SLW_IDENTITY_… */
-    compiler.compiler = options->cc != NULL ? options->cc : environment("SLIPWAY_CC");
+    /* The variable names the C compiler, and no other's. */
+    const int is_c = extension == NULL || strcmp(extension, "c") == 0;
+    compiler.compiler = options->cc != NULL ? options->cc : is_c ? environment("SLIPWAY_CC") : NULL;
     compiler.search_path = secure_getenv("PATH");
     compiler.target = target;
     compiler.extension = extension;

@@ -34,6 +34,8 @@ typedef struct run {
     slw_grid grid;
     char key[SLW_DIGEST_TEXT_SIZE];
     int is_source;
+    const char *extension;   /* of a source: "cu" */
+    const char *source_kind; /* the device that its backend compiles for: "cuda" */
     struct {
         char name[32];
         uint64_t duration_ns;
@@ -170,7 +172,7 @@ static slw_code open_compiler(run *r, slw_error *err) {
     slw_error ignored = SLW_ERROR_INIT;
     const uint64_t start = now_ns();
     r->memo = cli_open_memo(r->options, &r->places);
-    const slw_code code = cli_open_compiler(r->options, r->store, r->memo, &r->compiler, err);
+    const slw_code code = cli_open_compiler_for(r->options, r->store, r->memo, NULL, r->extension, &r->compiler, err);
     if (code != SLW_OK) return code;
     r->identity_ns = now_ns() - start;
     r->identity = (slw_identity_cost)SLW_IDENTITY_COST_INIT;
@@ -186,9 +188,22 @@ static slw_code open_device(run *r, const char *kind, slw_error *err) {
 
 /* ---- the way --------------------------------------------------------------------------------------------------- */
 
-static int ends_with(const char *text, const char *end) {
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
+/* A source by its name's end, where one backend begins with that. PTX is one where a target is named: else it is a
+   binary that the driver compiles. */
+static void find_source(run *r) {
+    const char *file = r->options->files.items[0];
+    const char *slash = strrchr(file, '/');
+    const char *dot = strrchr(slash != NULL ? slash : file, '.');
+    slw_error ignored = SLW_ERROR_INIT;
+    if (dot == NULL || slw_backend_choose(NULL, dot + 1, &r->source_kind, &ignored) != SLW_OK) return;
+    r->extension = dot + 1;
+    r->is_source = strcmp(r->extension, "ptx") != 0 || r->options->target != NULL;
+}
+
+/* What a source is compiled for: what is asked for, else what the device is. The host's is the compiler's matter. */
+static const char *target_of(const run *r) {
+    if (r->options->target != NULL) return r->options->target;
+    return r->info.target[0] != '\0' && strcmp(r->source_kind, "host") != 0 ? r->info.target : NULL;
 }
 
 static slw_code compile(run *r, slw_cached **out, slw_error *err) SLW_MAKES(*out);
@@ -199,6 +214,7 @@ static slw_code compile(run *r, slw_cached **out, slw_error *err) {
     source.path = r->options->files.items[0];
     source.include_roots = r->options->includes.items;
     source.include_root_count = r->options->includes.count;
+    options.target = target_of(r);
     options.flags = r->options->flags.items;
     options.flag_count = r->options->flags.count;
     options.always_compile = r->options->no_cache;
@@ -404,7 +420,7 @@ static slw_code prepare(run *r, slw_error *err) {
         r->phases[i].name = names[i];
         record(r, i, "SKIPPED", 0, 0, 0);
     }
-    r->is_source = ends_with(r->options->files.items[0], ".c");
+    find_source(r);
     slw_metrics_options metrics = SLW_METRICS_OPTIONS_INIT;
     metrics.listener = on_event;
     metrics.context = r;
@@ -415,7 +431,8 @@ static slw_code prepare(run *r, slw_error *err) {
         fprintf(stderr, "slipway: no cache: %s\n", r->places.why_no_cache);
     if (code == SLW_OK) code = slw_metrics_create(&metrics, &r->metrics, err);
     if (code == SLW_OK && !r->is_source) code = run_input_open(r->options->files.items[0], &r->input, err);
-    const char *kind = r->is_source ? "host" : r->input.chooser;
+    /* A device is opened early where its target is needed, to choose an image or to compile for. */
+    const char *kind = !r->is_source ? r->input.chooser : r->options->target == NULL ? r->source_kind : NULL;
     if (code == SLW_OK && kind != NULL) code = open_device(r, kind, err);
     if (code == SLW_OK && r->is_source) code = cli_open_store(r->options, &r->places, NULL, r->metrics, &r->store, err);
     if (code == SLW_OK && r->is_source) code = open_compiler(r, err);

@@ -52,7 +52,7 @@ static slw_code inspect(run_input *input, slw_error *err) {
 
 /* A source by its name: told apart from a binary that nobody knows. */
 static slw_code check_language(const char *path, slw_error *err) {
-    static const char *const names[] = {".cu", ".hip", ".cpp", ".cc", ".ll"};
+    static const char *const names[] = {".cpp", ".cc", ".cxx", ".mlir", ".bc"};
     const char *dot = strrchr(path, '.');
     for (size_t i = 0; dot != NULL && i < sizeof names / sizeof *names; i++) {
         if (strcmp(dot, names[i]) != 0) continue;
