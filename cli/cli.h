@@ -23,7 +23,8 @@ typedef struct cli_options {
     /* of some */
     const char *metrics, *trace;
     const char *domain, *entry, *grid, *block, *shared, *state, *spec, *expect, *tolerance, *timeout, *target, *cluster;
-    int openmetrics, probe, sass, cooperative, programmatic, non_portable_cluster, allow_ptx;
+    const char *jobs;
+    int openmetrics, audit, keep_going, probe, sass, cooperative, programmatic, non_portable_cluster, allow_ptx;
     cli_list args, flags, includes, files; /* files: what is not an option */
 } cli_options;
 
@@ -59,6 +60,11 @@ slw_memo *cli_open_memo(const cli_options *options, const cli_places *places);
 slw_code cli_open_compiler(const cli_options *options, slw_store *store, slw_memo *memo, slw_compiler **out,
                            slw_error *err);
 
+/* What it is opened with: the store, the memo, the policy, the search path; the compiler of --cc, or, for C, of
+   SLIPWAY_CC, which names no other's. */
+void cli_compiler_options(const cli_options *options, slw_store *store, slw_memo *memo, int is_c,
+                          slw_compiler_options *out);
+
 /* The same with the backend that has this target and begins with sources of this extension; both NULL: the host's. */
 slw_code cli_open_compiler_for(const cli_options *options, slw_store *store, slw_memo *memo, const char *target,
                                const char *extension, slw_compiler **out, slw_error *err);
@@ -73,6 +79,10 @@ void cli_device_kind(const cli_options *options, char kind[16]);
 
 /* Says a failure, as {"error": …} on standard output with --json, else on standard error; gives the exit status. */
 int cli_fail(const cli_options *options, const slw_error *err);
+/* SECONDS of --timeout in nanoseconds; 0 without the option. USAGE. */
+slw_code cli_timeout(const cli_options *options, uint64_t *out_ns, slw_error *err);
+/* A number of an option that is finite and not negative, whole text. */
+slw_code cli_number(const char *text, const char *option, double *out, slw_error *err);
 /* Sets a USAGE error and returns the code. */
 slw_code cli_usage(slw_error *err, const char *reason, const char *format, ...) SLW_PRINTF(3, 4);
 
@@ -124,5 +134,6 @@ int verb_inspect(const cli_options *options, slw_error *err);
 int verb_stats(const cli_options *options, slw_error *err);
 int verb_doctor(const cli_options *options, slw_error *err);
 int verb_why(const cli_options *options, slw_error *err);
+int verb_warm(const cli_options *options, slw_error *err);
 
 #endif

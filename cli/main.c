@@ -17,10 +17,11 @@ static const struct verb {
     {"put", verb_put, 2, 2},       {"get", verb_get, 2, 2},
     {"doctor", verb_doctor, 0, 0}, {"inspect", verb_inspect, 1, CLI_MAX_LIST},
     {"stats", verb_stats, 0, 0},   {"why", verb_why, 1, 1},
+    {"warm", verb_warm, 1, 1},
 };
 
 /* Verbs that have a name already and nothing behind it yet. */
-static const char *const later[] = {"gc", "warm", "pack", "promote", "restore", "export", "import"};
+static const char *const later[] = {"gc", "pack", "promote", "restore", "export", "import"};
 
 int cli_fail(const cli_options *options, const slw_error *err) {
     if (options->json) {

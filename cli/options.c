@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -55,7 +56,10 @@ static const struct option {
     {"--tolerance", TEXT, offsetof(cli_options, tolerance), "run", "R  relative, for floats of --expect"},
     {"--flag", LIST, offsetof(cli_options, flags), "run why", "F  a flag for the compiler (repeat)"},
     {"--include", LIST, offsetof(cli_options, includes), "run why", "DIR  an include root (repeat)"},
-    {"--timeout", TEXT, offsetof(cli_options, timeout), "run", "SECONDS  for the compile"},
+    {"--timeout", TEXT, offsetof(cli_options, timeout), "run warm", "SECONDS  for the compile, for each of warm's"},
+    {"--audit", FLAG, offsetof(cli_options, audit), "run", "build a hit once more, privately, and say what differs"},
+    {"--jobs", TEXT, offsetof(cli_options, jobs), "warm", "N  compiles at one time (CONFIG's, else the processors)"},
+    {"--keep-going", FLAG, offsetof(cli_options, keep_going), "warm", "build the others when one fails"},
     {"--metrics", TEXT, offsetof(cli_options, metrics), "run",
      "FILE  what the run was, counted and timed: OpenMetrics when it ends in .prom or .txt, else JSON"},
     {"--trace", TEXT, offsetof(cli_options, trace), "run", "FILE  its transitions as a Chrome trace, for Perfetto"},
@@ -81,6 +85,7 @@ void cli_help(FILE *to) {
           "  get REQUEST.json DEST        copy a hit to DEST\n"
           "  digest RECORD.json           a typed record to its digest\n"
           "  inspect FILE...     what is in a binary or PTX; with --target or --device, what would not fit\n"
+          "  warm CONFIG.json    compile what CONFIG lists, before anybody waits for it\n"
           "  why KEY|FILE        what an entry, or the compile of FILE, differs in from the nearest entries\n"
           "  doctor              drivers, cache, compilers, disassemblers\n"
           "options of every verb, then of some:\n",
@@ -104,6 +109,27 @@ void cli_help(FILE *to) {
           "KEY of show and why: its first digits, at least 4\n",
           to);
     fputs("exit: 0 done, 1 not there or bad, 2 usage, 3 not able now, 4 storage\n", to);
+}
+
+slw_code cli_number(const char *text, const char *option, double *out, slw_error *err) {
+    char *end = NULL;
+    const double value = strtod(text, &end);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || !isfinite(value))
+        return cli_usage(err, "BAD_VALUE", "%s: \"%s\" is no number that is 0 or more", option, text);
+    *out = value;
+    return SLW_OK;
+}
+
+slw_code cli_timeout(const cli_options *options, uint64_t *out_ns, slw_error *err) {
+    double seconds = 0;
+    *out_ns = 0;
+    if (options->timeout == NULL) return SLW_OK;
+    const slw_code code = cli_number(options->timeout, "--timeout", &seconds, err);
+    if (code != SLW_OK) return code;
+    if (seconds < 1e-9 || seconds > 1e9)
+        return cli_usage(err, "BAD_VALUE", "--timeout: %s seconds cannot be waited for", options->timeout);
+    *out_ns = (uint64_t)(seconds * 1e9);
+    return SLW_OK;
 }
 
 slw_code cli_usage(slw_error *err, const char *reason, const char *format, ...) {
@@ -343,16 +369,21 @@ slw_code cli_open_compiler(const cli_options *options, slw_store *store, slw_mem
     return cli_open_compiler_for(options, store, memo, NULL, NULL, out, err);
 }
 
+void cli_compiler_options(const cli_options *options, slw_store *store, slw_memo *memo, int is_c,
+                          slw_compiler_options *out) {
+    *out = (slw_compiler_options)SLW_COMPILER_OPTIONS_INIT;
+    out->store = store;
+    out->memo = memo;
+    out->identity = options->identity_policy; /* named in the order of SLW_IDENTITY_… */
+    /* The variable names the C compiler, and no other's. */
+    out->compiler = options->cc != NULL ? options->cc : is_c ? environment("SLIPWAY_CC") : NULL;
+    out->search_path = secure_getenv("PATH");
+}
+
 slw_code cli_open_compiler_for(const cli_options *options, slw_store *store, slw_memo *memo, const char *target,
                                const char *extension, slw_compiler **out, slw_error *err) {
-    slw_compiler_options compiler = SLW_COMPILER_OPTIONS_INIT;
-    compiler.store = store;
-    compiler.memo = memo;
-    compiler.identity = options->identity_policy; /* named in the order of SLW_IDENTITY_… */
-    /* The variable names the C compiler, and no other's. */
-    const int is_c = extension == NULL || strcmp(extension, "c") == 0;
-    compiler.compiler = options->cc != NULL ? options->cc : is_c ? environment("SLIPWAY_CC") : NULL;
-    compiler.search_path = secure_getenv("PATH");
+    slw_compiler_options compiler;
+    cli_compiler_options(options, store, memo, extension == NULL || strcmp(extension, "c") == 0, &compiler);
     compiler.target = target;
     compiler.extension = extension;
     return slw_compiler_open(&compiler, out, err);

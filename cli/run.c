@@ -3,7 +3,6 @@
 #include "run_input.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -46,6 +45,11 @@ typedef struct run {
     double tolerance;
     uint64_t identity_ns; /* finding and proving the toolchain: before any phase, and the largest part of a hot run */
     slw_identity_cost identity;
+    struct {
+        char outcome[16]; /* "": there was none */
+        uint64_t duration_ns;
+        slw_error error; /* without the compiler's words, which ended with the event */
+    } audit;
 } run;
 
 enum { LOOKUP, COMPILE, HYDRATE, DEVICE_LOAD, MAKE_LAUNCHABLE, LAUNCH };
@@ -62,6 +66,14 @@ static void record(run *r, int phase, const char *outcome, uint64_t duration_ns,
     line->duration_ns = duration_ns;
     line->bytes = bytes;
     line->known = known;
+}
+
+static void record_audit(run *r, const slw_event *event) {
+    snprintf(r->audit.outcome, sizeof r->audit.outcome, "%s", event->outcome);
+    r->audit.duration_ns = event->duration_ns;
+    r->audit.error = event->error != NULL ? *event->error : (slw_error)SLW_ERROR_INIT;
+    r->audit.error.diagnostics = NULL;
+    r->audit.error.diagnostics_size = r->audit.error.diagnostics_capacity = 0;
 }
 
 /* The library tells each transition; lookups and compiles say HIT and MISS in the command's words. */
@@ -98,6 +110,9 @@ static void on_event(void *context, const slw_event *event) {
     case SLW_PHASE_MAKE_LAUNCHABLE:
         record(r, MAKE_LAUNCHABLE, outcome, event->duration_ns, 0, 0);
         break;
+    case SLW_PHASE_AUDIT:
+        record_audit(r, event);
+        break;
     default:
         break;
     }
@@ -129,27 +144,6 @@ static slw_code parse_extent(const char *text, const char *option, uint32_t out[
     return cli_usage(err, "BAD_VALUE", "%s has more than three numbers", option);
 }
 
-/* A number that is finite and not negative, whole text. */
-static slw_code parse_number(const char *text, const char *option, double *out, slw_error *err) {
-    char *end = NULL;
-    const double value = strtod(text, &end);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || !isfinite(value))
-        return cli_usage(err, "BAD_VALUE", "%s: \"%s\" is no number that is 0 or more", option, text);
-    *out = value;
-    return SLW_OK;
-}
-
-static slw_code parse_timeout(run *r, slw_error *err) {
-    double seconds = 0;
-    if (r->options->timeout == NULL) return SLW_OK;
-    const slw_code code = parse_number(r->options->timeout, "--timeout", &seconds, err);
-    if (code != SLW_OK) return code;
-    if (seconds < 1e-9 || seconds > 1e9)
-        return cli_usage(err, "BAD_VALUE", "--timeout: %s seconds cannot be waited for", r->options->timeout);
-    r->timeout_ns = (uint64_t)(seconds * 1e9);
-    return SLW_OK;
-}
-
 static slw_code parse_run(run *r, slw_error *err) {
     const cli_options *o = r->options;
     const char *rest = NULL;
@@ -158,8 +152,8 @@ static slw_code parse_run(run *r, slw_error *err) {
     if (code == SLW_OK && o->cluster != NULL) code = parse_extent(o->cluster, "--cluster", r->shape.cluster, err);
     if (code == SLW_OK && o->shared != NULL)
         code = parse_u32(o->shared, "--shared", &r->shape.shared_bytes, '\0', &rest, err);
-    if (code == SLW_OK) code = parse_timeout(r, err);
-    if (code == SLW_OK && o->tolerance != NULL) code = parse_number(o->tolerance, "--tolerance", &r->tolerance, err);
+    if (code == SLW_OK) code = cli_timeout(o, &r->timeout_ns, err);
+    if (code == SLW_OK && o->tolerance != NULL) code = cli_number(o->tolerance, "--tolerance", &r->tolerance, err);
     if (code == SLW_OK) code = arguments_parse(&o->args, &r->args, err);
     r->shape.entry = o->entry;
     r->shape.cooperative = o->cooperative != 0;
@@ -219,6 +213,7 @@ static slw_code compile(run *r, slw_cached **out, slw_error *err) {
     options.flag_count = r->options->flags.count;
     options.always_compile = r->options->no_cache;
     options.timeout_ns = r->timeout_ns;
+    options.audit = r->options->audit;
     slw_build_report_release(&r->report);
     return slw_compile(r->compiler, &source, &options, &r->report, out, err);
 }
@@ -351,6 +346,9 @@ static void print_table(const run *r) {
         for (size_t s = 0; s < r->stage_count; s++)
             printf("  %-14s          %12.3f ms\n", r->stages[s].name, (double)r->stages[s].duration_ns / 1e6);
     }
+    if (r->audit.outcome[0] != '\0')
+        printf("%-16s %-10s %10.3f ms  %s\n", "audit", r->audit.outcome, (double)r->audit.duration_ns / 1e6,
+               r->audit.error.message);
     const slw_disposition disposition = r->is_source ? r->report.disposition : SLW_PRIVATE;
     printf("%s%s%s", slw_disposition_name(disposition), r->key[0] ? " " : "", r->key);
     printf("%s%s\n", r->report.reason[0] != '\0' ? ": " : "", r->report.reason);
@@ -372,6 +370,21 @@ static void json_toolchain(cli_json *json, const run *r) {
 }
 
 /* `difference`: what --expect found, NULL when nothing. */
+static void json_audit(cli_json *json, const run *r) {
+    if (r->audit.outcome[0] == '\0') {
+        put_null(json, "audit");
+        return;
+    }
+    put_object(json, "audit");
+    put_text(json, "outcome", r->audit.outcome);
+    put_u64(json, "duration_ns", r->audit.duration_ns);
+    if (r->audit.error.message[0] != '\0')
+        put_error(json, "error", &r->audit.error);
+    else
+        put_null(json, "error");
+    put_end(json, '}');
+}
+
 static int print_json(const run *r, const char *difference) {
     cli_json json;
     if (put_open(&json) != 0) return 3;
@@ -384,6 +397,7 @@ static int print_json(const run *r, const char *difference) {
     put_text(&json, "target", r->info.target);
     put_end(&json, '}');
     json_toolchain(&json, r);
+    json_audit(&json, r);
     put_array(&json, "stages");
     for (size_t i = 0; i < r->stage_count; i++) {
         put_object(&json, NULL);
