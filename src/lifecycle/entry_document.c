@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+#include "entry_document_scan.h"
 #include "fail.h"
 #include "identity_inventory.h"
 #include "key_internal.h"
+#include "memory.h"
 #include "record_json.h"
 
 static void put_digest(slwi_json_writer *writer, const slw_digest *digest) {
@@ -201,8 +203,7 @@ static slw_code read_root(const slw_allocator *allocator, slw_bytes text, const 
     return SLW_OK;
 }
 
-slw_code slwi_entry_document_contract(const slw_allocator *allocator, slw_bytes text, slw_contract **out,
-                                      slw_error *err) {
+static slw_code read_text(const slw_allocator *allocator, slw_bytes text, slw_contract **out, slw_error *err) {
     const slwi_json_limits limits = {SLW_LIMIT_JSON_BYTES, 64, SLW_LIMIT_JSON_VALUES, 1};
     slwi_json_document *document = NULL;
     slw_code rc = slwi_json_parse(allocator, text, &limits, &document, err);
@@ -210,4 +211,21 @@ slw_code slwi_entry_document_contract(const slw_allocator *allocator, slw_bytes 
     if (rc != SLW_OK) slwi_error_path(err, SLWI_ENTRY_DOCUMENT_NAME);
     slwi_json_free(&document);
     return rc;
+}
+
+/* What only an explanation reads is most of a document and is passed over. A text of which that cannot be told, or that
+   is refused without it, is read whole: for places in it and words about it. */
+slw_code slwi_entry_document_contract(const slw_allocator *allocator, slw_bytes text, slw_contract **out,
+                                      slw_error *err) {
+    slwi_buffer shorter;
+    slw_error why = SLW_ERROR_INIT;
+    slw_code rc = SLW_E_INVALID_METADATA;
+    slwi_buffer_init(&shorter, allocator, SLW_LIMIT_JSON_BYTES);
+    if (slwi_entry_document_shorten(text, &shorter))
+        rc = read_text(allocator, (slw_bytes){shorter.data, shorter.size}, out, &why);
+    else if (shorter.failed == SLW_E_NO_MEMORY)
+        rc = slwi_fail_memory(&why, text.size);
+    slwi_buffer_free(&shorter);
+    if (rc == SLW_E_NO_MEMORY) slwi_error_copy(err, &why);
+    return rc == SLW_OK || rc == SLW_E_NO_MEMORY ? rc : read_text(allocator, text, out, err);
 }

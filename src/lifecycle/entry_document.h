@@ -42,7 +42,8 @@ void slwi_entry_document_write_inputs(const slwi_entry_document *document, const
 
 /* The contract in a document: OK with *out NULL where its schema, or the contract's, is another one (read the binary
    instead).
-   INVALID_METADATA for anything that is not what the writer would have written. */
+   INVALID_METADATA for anything that is not what the writer would have written; of "inputs" and "toolchain", which say
+   nothing of a launch, only where they end is looked at. */
 slw_code slwi_entry_document_contract(const slw_allocator *allocator, slw_bytes text, slw_contract **out,
                                       slw_error *err);
 

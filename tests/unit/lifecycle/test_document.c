@@ -194,6 +194,58 @@ START_TEST(another_schema_reads_the_binary) {
 }
 END_TEST
 
+/* What only an explanation reads is passed over, wherever brackets and quotes stand in it; where it ends must be told, and
+   its place in the order is looked at. */
+START_TEST(what_only_an_explanation_reads_is_passed_over) {
+    static const struct {
+        const char *from, *to;
+        int ok;
+    } cases[] = {
+        {"\"name\":\"k.c\",", "\"inputs\":{\"a\":[\"]}\\\"{[\",{\"b\":[[]]}]},\"name\":\"k.c\",", 1},
+        {"\"name\":\"k.c\",", "\"inputs\":\"\\\\\",\"name\":\"k.c\",", 1},
+        {"\"name\":\"k.c\",", "\"inputs\":null,\"name\":\"k.c\",", 1},
+        {"\"toolchain\":{\"compiler\":\"/bin/cc\",\"components\":[]}", "\"toolchain\":[{},\"}\"]", 1},
+        {"\"name\":\"k.c\",", "\"name\":\"k.c\",\"inputs\":{},", 0},
+        {"\"name\":\"k.c\",", "\"inputs\":,\"name\":\"k.c\",", 0},
+        {"\"name\":\"k.c\",", "\"inputs\":{\"name\":\"k.c\",", 0},
+        {"\"name\":\"k.c\",", "\"inputs\":\"name\":\"k.c\",", 0},
+        {"\"name\":\"k.c\",", "\"inputs\":{},\"inputs\":{},\"name\":\"k.c\",", 0},
+        {"\"name\":\"k.c\",", "\"\\u0069nputs\":{},\"name\":\"k.c\",", 0},
+        {"\"name\":\"k.c\",", "\"inputs2\":{},\"name\":\"k.c\",", 0},
+        {"\"components\":[]}}", "\"components\":[]}} ", 0},
+        {"\"components\":[]}}", "\"components\":[]}}}", 0},
+        {"\"components\":[]}}", "\"components\":[]},}", 0},
+    };
+    const slw_allocator libc = SLW_ALLOCATOR_INIT;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        slw_contract *contract = NULL;
+        char *text = edited(cases[i].from, cases[i].to);
+        const slw_code rc = read_text(text, &contract);
+        ck_assert_msg(rc == (cases[i].ok ? SLW_OK : SLW_E_INVALID_METADATA), "%zu: %s %s", i, slw_code_name(rc), text);
+        ck_assert_int_eq(contract != NULL, cases[i].ok);
+        if (!cases[i].ok) ck_assert_str_eq(world.err.path, SLWI_ENTRY_DOCUMENT_NAME);
+        slwi_contract_free(&libc, &contract);
+        free(text);
+    }
+}
+END_TEST
+
+/* A place is one of the whole text, also behind what was passed over. */
+START_TEST(places_are_of_the_whole_document) {
+    slw_contract *contract = NULL;
+    char *text = edited("\"schema\":1,\"target\"", "\"schema\":01,\"target\"");
+    char *longer = edited("\"name\":\"k.c\",", "\"inputs\":{\"x\":[1,2,3]},\"name\":\"k.c\",");
+    char *at = strstr(longer, "\"schema\":1,\"target\"");
+    ck_assert_ptr_nonnull(at);
+    at[9] = '+';
+    ck_code(read_text(text, &contract), SLW_E_INVALID_METADATA);
+    ck_code(read_text(longer, &contract), SLW_E_INVALID_METADATA);
+    ck_assert_uint_eq(world.err.offset_bytes, (uint64_t)(at + 9 - longer));
+    free(text);
+    free(longer);
+}
+END_TEST
+
 START_TEST(every_cut_of_a_document_is_refused) {
     size_t size = 0;
     char *text = document_of(&kit_contract, &size);
@@ -510,6 +562,8 @@ int main(void) {
     tcase_add_loop_test(c, document_refusals, 0, (int)(sizeof edits / sizeof *edits));
     tcase_add_test(c, document_that_is_none);
     tcase_add_test(c, another_schema_reads_the_binary);
+    tcase_add_test(c, what_only_an_explanation_reads_is_passed_over);
+    tcase_add_test(c, places_are_of_the_whole_document);
     tcase_add_test(c, every_cut_of_a_document_is_refused);
     tcase_add_test(c, launch_binary_is_not_in_the_entry);
     tcase_add_test(c, pitfall_27_another_reader_revision);
