@@ -303,7 +303,7 @@ END_TEST
 
 /* A verb of a later version has a name, and says so. */
 START_TEST(later_verbs_are_unsupported) {
-    static const char *const verbs[] = {"gc", "warm", "pack", "promote"};
+    static const char *const verbs[] = {"gc", "pack", "promote", "restore"};
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         command_result r = command_run(scratch, "%s --json", verbs[i]);
         ck_assert_int_eq(r.status, 3);
