@@ -1,12 +1,14 @@
 /* Preparing a compilation: its target, its options, and what an IR source says of itself. */
 #include "clang_job.h"
 
-#include <stdio.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "clang_ir.h"
 #include "fail.h"
 #include "memory.h"
+#include "os.h"
+#include "tool_depfile.h"
 #include "tool_source.h"
 
 const slw_stage slwi_clang_stages[SLWI_CLANG_STAGE_COUNT] = {
@@ -68,18 +70,65 @@ static slw_code check_override(const slwi_clang_job *job, slw_error *err) {
                      slwi_clang_stages[stage].name);
 }
 
-static slw_code take_options(slwi_clang_job *job, const slw_compile_options *options, slw_error *err) {
+/* 1 when the directory lies in a declared root, whose tree is in the key. By text: ".." is not followed. */
+static int is_in_roots(const slwi_clang_job *job, const char *directory) {
+    const slwi_tool_list *roots = &job->common.roots;
+    char path[SLWI_TOOL_PATH_MAX];
+    char root[SLWI_TOOL_PATH_MAX];
+    const char *rest;
+    if (directory[0] != '/' || strstr(directory, "..") != NULL || !slwi_tool_normalize(path, directory)) return 0;
+    for (size_t i = 0; i < roots->count; i++) {
+        if (strstr(roots->items[i], "..") != NULL || !slwi_tool_normalize(root, roots->items[i])) continue;
+        if (slwi_tool_below(path, root, &rest) && (rest[0] == '\0' || slwi_tool_tree_has(rest))) return 1;
+    }
+    return 0;
+}
+
+/* A ROCm that is a declared root, or lies in one, is in the key as every header is. clang also looks beside it for the
+   version of HIP. */
+static int is_known_rocm(const slwi_clang_job *job, const char *option) {
+    const slwi_os *os = slwi_os_get();
+    const char *directory = NULL;
+    char parent[SLWI_TOOL_PATH_MAX];
+    char version[SLWI_TOOL_PATH_MAX];
+    slwi_stat stat;
+    if (option == NULL || slwi_clang_names_rocm(option, &directory) == 0 || directory == NULL) return 0;
+    if (!is_in_roots(job, directory) || !slwi_tool_directory(parent, directory)) return 0;
+    if (!slwi_tool_join(version, parent, "share/hip/version")) return 0;
+    return is_in_roots(job, parent) || os->fstatat(os, AT_FDCWD, version, 0, &stat) < 0;
+}
+
+static slw_code parse_options(slwi_clang_job *job, const slwi_tool_list *flags, slw_error *err) {
     slwi_tool_options parsed;
-    slw_code rc = slwi_tool_options_parse(slwi_clang_option_rules, options->flags, options->flag_count,
+    slw_code rc = slwi_tool_options_parse(slwi_clang_option_rules, (const char *const *)flags->items, flags->count,
                                           &job->common.allocator, &parsed, err);
     if (rc != SLW_OK) return rc;
     slwi_tool_options_free(&job->options);
     job->options = parsed;
-    slwi_tool_list_add_all(&job->said, &job->options.groups[SLWI_CLANG_COMPILE]);
-    slwi_tool_list_add_all(&job->said, &job->options.groups[SLWI_CLANG_LINK]);
-    job->names_rocm = slwi_clang_names_rocm(&job->options.groups[SLWI_CLANG_COMPILE]);
     slwi_tool_job_keep_private(&job->common, job->options.why);
-    return slwi_tool_list_status(&job->said, err);
+    return SLW_OK;
+}
+
+static slw_code take_options(slwi_clang_job *job, const slw_compile_options *options, slw_error *err) {
+    slwi_tool_list flags;
+    slwi_tool_list *compile = &job->options.groups[SLWI_CLANG_COMPILE];
+    const char *directory;
+    slwi_tool_list_init(&flags, &job->common.allocator);
+    for (size_t i = 0; i < options->flag_count && i <= SLWI_TOOL_OPTIONS_MAX; i++) {
+        const char *flag = options->flags != NULL && options->flags[i] != NULL ? options->flags[i] : "";
+        slwi_tool_list_add(is_known_rocm(job, flag) ? &job->said : &flags, flag);
+    }
+    slw_code rc = slwi_tool_list_status(&flags, err);
+    if (rc == SLW_OK) rc = parse_options(job, &flags, err);
+    slwi_tool_list_free(&flags);
+    if (rc != SLW_OK) return rc;
+    slwi_tool_list_add_all(compile, &job->said);
+    slwi_tool_list_free(&job->said);
+    slwi_tool_list_add_all(&job->said, compile);
+    slwi_tool_list_add_all(&job->said, &job->options.groups[SLWI_CLANG_LINK]);
+    for (size_t i = 0; i < compile->count; i++) job->names_rocm |= slwi_clang_names_rocm(compile->items[i], &directory);
+    rc = slwi_tool_list_status(compile, err);
+    return rc == SLW_OK ? slwi_tool_list_status(&job->said, err) : rc;
 }
 
 /* A source that is lowered on a miss is looked at when it comes. */

@@ -22,7 +22,7 @@ typedef struct slwi_clang_job {
     char target[64]; /* canonical: "gfx90a:sramecc+:xnack-" */
     slwi_tool_options options;
     slwi_tool_list said; /* all options in order, for the record */
-    int names_rocm;      /* the options say where ROCm is */
+    int names_rocm;      /* SLWI_CLANG_NAMES_… */
 } slwi_clang_job;
 
 slw_code slwi_clang_job_open(void *toolchain, const slw_compile_request *request, void **job, slw_error *err);

@@ -214,12 +214,20 @@ size_t slwi_clang_code_words(const slwi_tool_list *options, size_t index) {
     return 0;
 }
 
-int slwi_clang_names_rocm(const slwi_tool_list *options) {
-    static const char *const starts[] = {"--rocm-path", "--hip-path", "--rocm-device-lib-path"};
-    for (size_t i = 0; i < options->count; i++) {
-        for (size_t s = 0; s < sizeof(starts) / sizeof(*starts); s++) {
-            if (strncmp(options->items[i], starts[s], strlen(starts[s])) == 0) return 1;
-        }
+int slwi_clang_names_rocm(const char *option, const char **directory) {
+    static const struct {
+        const char *name;
+        int what;
+    } rows[] = {
+        {"--rocm-path", SLWI_CLANG_NAMES_LIBRARIES | SLWI_CLANG_NAMES_HEADERS},
+        {"--hip-path", SLWI_CLANG_NAMES_HEADERS},
+        {"--rocm-device-lib-path", SLWI_CLANG_NAMES_LIBRARIES},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const size_t size = strlen(rows[i].name);
+        if (strncmp(option, rows[i].name, size) != 0 || (option[size] != '=' && option[size] != '\0')) continue;
+        *directory = option[size] == '=' ? option + size + 1 : NULL;
+        return rows[i].what;
     }
     return 0;
 }

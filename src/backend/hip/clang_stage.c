@@ -28,11 +28,18 @@ static void add_fixed(slwi_tool_list *list, const char *const *words) {
     for (size_t i = 0; words[i] != NULL; i++) slwi_tool_list_add(list, words[i]);
 }
 
+static int has_libraries(const slwi_clang_job *job) {
+    return (job->names_rocm & SLWI_CLANG_NAMES_LIBRARIES) != 0 || slwi_clang_has_device_libraries(job->toolchain);
+}
+
+static int has_headers(const slwi_clang_job *job) {
+    return (job->names_rocm & SLWI_CLANG_NAMES_HEADERS) != 0 || slwi_clang_has_hip(job->toolchain);
+}
+
 /* Where clang found no ROCm it would refuse to compile at all; without the libraries it compiles what does without. */
 static void add_rocm(const slwi_clang_job *job, slwi_tool_list *list) {
-    if (job->names_rocm) return;
-    if (!slwi_clang_has_device_libraries(job->toolchain)) slwi_tool_list_add(list, "-nogpulib");
-    if (job->kind == SLWI_CLANG_HIP && !slwi_clang_has_hip(job->toolchain)) slwi_tool_list_add(list, "-nogpuinc");
+    if (!has_libraries(job)) slwi_tool_list_add(list, "-nogpulib");
+    if (job->kind == SLWI_CLANG_HIP && !has_headers(job)) slwi_tool_list_add(list, "-nogpuinc");
 }
 
 /* Paths of this build are mapped away, and the source gets its name back: two builds give the same bytes. */
@@ -89,18 +96,21 @@ static void code_arguments(const slwi_clang_job *job, slwi_tool_list *list) {
 
 /* ---- running ---- */
 
+static const char no_headers_hint[] =
+    "clang found no HIP headers: install ROCm (Debian and Ubuntu: libamdhip64-dev); where clang does not look for it "
+    "itself, name it with --rocm-path and declare it as an include root";
+static const char no_libraries_hint[] =
+    "the work-item and mathematics functions of OpenCL and HIP are in ROCm's device libraries, which clang did not "
+    "find: install rocm-device-libs (where clang does not look for it itself, name it with --rocm-device-lib-path and "
+    "declare it as an include root), or use clang's __builtin_amdgcn_ functions";
+
 /* What a failure lacks where there is no ROCm; the compiler's own words stay as they are. */
 static void add_hint(const slwi_clang_job *job, slw_error *err) {
-    if (err == NULL || job->names_rocm) return;
-    if (!slwi_clang_has_hip(job->toolchain) && strstr(err->message, "hip/") != NULL &&
-        strstr(err->message, "file not found") != NULL) {
-        slwi_error_hint(err,
-                        "clang found no HIP headers: install ROCm (Debian and Ubuntu: libamdhip64-dev), or declare "
-                        "an include root that has hip/hip_runtime.h");
-    } else if (!slwi_clang_has_device_libraries(job->toolchain) && strstr(err->message, "undefined") != NULL) {
-        slwi_error_hint(err,
-                        "the work-item and mathematics functions of OpenCL and HIP are in ROCm's device libraries, "
-                        "which clang did not find: install rocm-device-libs, or use clang's __builtin_amdgcn_…");
+    if (err == NULL) return;
+    if (!has_headers(job) && strstr(err->message, "hip/") != NULL && strstr(err->message, "file not found") != NULL) {
+        slwi_error_hint(err, no_headers_hint);
+    } else if (!has_libraries(job) && strstr(err->message, "undefined") != NULL) {
+        slwi_error_hint(err, no_libraries_hint);
     }
 }
 

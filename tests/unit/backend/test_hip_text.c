@@ -184,8 +184,21 @@ START_TEST(options_of_the_code_generator) {
         if (strcmp(compile->items[i], "-x") == 0) continue; /* a value of -mllvm's */
         ck_assert_msg(slwi_clang_code_words(compile, i) == words[i], "%s", compile->items[i]);
     }
-    ck_assert(!slwi_clang_names_rocm(compile));
     slwi_tool_options_free(&out);
+}
+END_TEST
+
+START_TEST(options_that_say_where_rocm_is) {
+    const char *directory = "untouched";
+    ck_assert_int_eq(slwi_clang_names_rocm("-O3", &directory), 0);
+    ck_assert_int_eq(slwi_clang_names_rocm("--rocm-pathological", &directory), 0);
+    ck_assert_str_eq(directory, "untouched");
+    ck_assert_int_eq(slwi_clang_names_rocm("--rocm-path=/opt/rocm", &directory),
+                     SLWI_CLANG_NAMES_LIBRARIES | SLWI_CLANG_NAMES_HEADERS);
+    ck_assert_str_eq(directory, "/opt/rocm");
+    ck_assert_int_eq(slwi_clang_names_rocm("--hip-path=/h", &directory), SLWI_CLANG_NAMES_HEADERS);
+    ck_assert_int_eq(slwi_clang_names_rocm("--rocm-device-lib-path", &directory), SLWI_CLANG_NAMES_LIBRARIES);
+    ck_assert_ptr_null(directory);
 }
 END_TEST
 
@@ -198,6 +211,7 @@ int main(void) {
     tcase_add_test(tcase, every_prefix_of_a_text);
     tcase_add_loop_test(tcase, options_are_an_allow_list, 0, sizeof options / sizeof *options);
     tcase_add_test(tcase, options_of_the_code_generator);
+    tcase_add_test(tcase, options_that_say_where_rocm_is);
     suite_add_tcase(suite, tcase);
     return slt_run(suite, NULL);
 }

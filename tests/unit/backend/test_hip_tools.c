@@ -279,6 +279,71 @@ START_TEST(rocm_where_it_is) {
 }
 END_TEST
 
+/* The same ROCm beside a clang that does not look there: named, and in the key because it is a declared root. */
+START_TEST(rocm_where_it_is_said_to_be) {
+    char bin[4096];
+    char root[4096];
+    char key[SLW_DIGEST_TEXT_SIZE];
+    char libraries[4200];
+    if (!hipc_ready(&world, "rocm_where_it_is_said_to_be")) return;
+    hipc_copy(bin, sizeof bin, slt_path(slt_scratch(), "bin", NULL));
+    make_rocm(bin);
+    hipc_copy(root, sizeof root, bin);
+    *strrchr(root, '/') = '\0';
+    (void)snprintf(libraries, sizeof libraries, "--rocm-path=%s", root);
+    const char *const flags[] = {libraries, NULL};
+    const char *roots[1] = {root};
+    static const char *const names[] = {"k.cl", "k.hip"};
+    static const char *const texts[] = {cl_text, hip_text};
+    for (int i = 0; i < 2; i++) {
+        slw_source source = hipc_source(texts[i], names[i]);
+        slw_cached *cached = hipc_compile_ok(&world, &source, "gfx90a", flags, SLW_PRIVATE);
+        ck_assert_ptr_nonnull(strstr(world.report.reason, "OPTION --rocm-path="));
+        slw_cached_discard(&cached);
+        source.include_roots = roots;
+        source.include_root_count = 1;
+        cached = hipc_compile_ok(&world, &source, "gfx90a", flags, SLW_PUBLISHED);
+        hipc_copy(key, sizeof key, slw_key_digest(slw_cached_key(cached)));
+        slw_cached_discard(&cached);
+        cached = hipc_compile_ok(&world, &source, "gfx90a", flags, SLW_HIT);
+        slw_cached_discard(&cached);
+        make_bitcode(slt_path(root, "amdgcn/bitcode", NULL), "opencl", i == 0 ? function_of_9 : function_of_7);
+        cached = hipc_compile_ok(&world, &source, "gfx90a", flags, SLW_PUBLISHED);
+        ck_assert_str_ne(slw_key_digest(slw_cached_key(cached)), key);
+        slw_cached_discard(&cached);
+    }
+}
+END_TEST
+
+/* Where a whole ROCm is installed its own headers and libraries are used: work-item functions, shuffles, printf. */
+START_TEST(rocm_of_the_system) {
+    static const char text[] =
+        "#include <hip/hip_runtime.h>\n"
+        "extern \"C\" __global__ __launch_bounds__(192) void k(float *p, int n) {\n"
+        "  extern __shared__ float s[];\n  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  s[threadIdx.x] = sinf(p[i]);\n  __syncthreads();\n"
+        "  if (i < n) p[i] = s[threadIdx.x ^ 1] + __shfl_xor(p[i], 1);\n  atomicAdd(&p[n], 1.0f);\n"
+        "  printf(\"%d\\n\", i);\n}\n";
+    if (!hipc_ready(&world, "rocm_of_the_system")) return;
+    const slw_source source = hipc_source(text, "k.hip");
+    slw_cached *cached = NULL;
+    const slw_code rc = hipc_compile(&world, &source, "gfx90a", NULL, &cached);
+    if (rc == SLW_E_COMPILE_FAILED && strstr(world.words, "'hip/hip_runtime.h' file not found") != NULL) {
+        ck_assert_ptr_nonnull(strstr(world.err.hint, "install ROCm"));
+        slt_skip("rocm_of_the_system", "there is no ROCm here");
+        return;
+    }
+    ck_assert_msg(rc == SLW_OK, "%s\n%s", world.err.message, world.words);
+    slw_hydrated *hydrated = NULL;
+    const slw_contract *contract = hipc_hydrate(&world, &cached, &hydrated);
+    ck_assert_uint_eq(contract->kernels[0].max_threads, 192);
+    ck_assert_uint_ne(contract->kernels[0].needs & SLW_NEEDS_PRINTF, 0);
+    ck_assert_int_eq(contract->kernels[0].params[1].role, SLW_ROLE_CALLER);
+    ck_assert_int_eq(contract->kernels[0].params[2].role, SLW_ROLE_HIDDEN);
+    slw_hydrated_discard(&hydrated);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("backend/hip_tools");
     TCase *tcase = tcase_create("tools");
@@ -289,6 +354,8 @@ int main(void) {
     tcase_add_test(tcase, a_linker_in_front_is_noticed);
     tcase_add_test(tcase, configuration_that_comes_into_being);
     tcase_add_test(tcase, rocm_where_it_is);
+    tcase_add_test(tcase, rocm_where_it_is_said_to_be);
+    tcase_add_test(tcase, rocm_of_the_system);
     suite_add_tcase(suite, tcase);
     return hipc_run(suite);
 }
