@@ -179,10 +179,12 @@ static slw_code read_plan(discovery *d) {
             return unknown(d, "nvcc's directories have too long a name");
         }
     }
+    const slw_code rc = slwi_tool_answer_status(d->answer, d->err);
+    if (rc != SLW_OK) return rc;
     if (d->found->top[0] == '\0' || d->found->path[0] == '\0' || slwi_nvcc_program(d->answer, "cicc") == NULL ||
         slwi_nvcc_program(d->answer, "ptxas") == NULL)
         return unknown(d, "nvcc did not say where its programs are");
-    return slwi_tool_answer_status(d->answer, d->err);
+    return SLW_OK;
 }
 
 /* A whole compilation, though only its first half is done here: so that every program of nvcc is named. */

@@ -30,6 +30,7 @@ pub const tests: []const []const u8 = &.{
     "test_host_toolchain",
     "test_inspect",
     "test_msgpack",
+    "test_nvcc_faults",
     "test_nvcc_options",
     "test_nvcc_stages",
     "test_nvcc_toolchain",
