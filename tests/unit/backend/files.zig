@@ -19,6 +19,7 @@ pub const tests: []const []const u8 = &.{
     "test_fatbin_read",
     "test_hip_compile",
     "test_hip_errors",
+    "test_hip_faults",
     "test_hip_kernels",
     "test_hip_pitfalls",
     "test_hip_text",
