@@ -311,7 +311,7 @@ static void compare_source(differ *d, const slwi_side *a, const slwi_side *b) {
 
 /* The field's name of an item: "compiler: /usr/bin/gcc" of a path, "environment.PATH" of a name. */
 static int is_path(const char *kind) {
-    static const char *const kinds[] = {"file", "program", "tree", "absent", "build_id", NULL};
+    static const char *const kinds[] = {"file", "program", "tree", "absent", "build_id", "claimed_tree", NULL};
     for (const char *const *at = kinds; *at != NULL; at++)
         if (strcmp(*at, kind) == 0) return 1;
     return 0;

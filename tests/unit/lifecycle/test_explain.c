@@ -2,7 +2,7 @@
  * value. */
 #include "explain_kit.h"
 
-#include <sys/stat.h>
+#include <pthread.h>
 
 #include "process.h"
 
@@ -892,6 +892,48 @@ START_TEST(nothing_is_written) {
 }
 END_TEST
 
+/* Shared by threads, beside one that compiles. */
+static void *explain_often(void *context) {
+    const int which = *(const int *)context;
+    for (int i = 0; i < 6; i++) {
+        request r = base_request();
+        slw_error err = SLW_ERROR_INIT;
+        slw_explanation *explanation = NULL;
+        char flag[32];
+        (void)snprintf(flag, sizeof flag, "-DT=%d", which * 100 + i);
+        r.flags[0] = flag;
+        settle(&r);
+        if (which == 0) {
+            slw_cached *cached = NULL;
+            slt_ok(slw_compile(compiler, &r.source, &r.options, NULL, &cached, &err), &err);
+            slw_cached_discard(&cached);
+            continue;
+        }
+        slt_ok(slw_explain(compiler, &r.source, &r.options, NULL, &explanation, &err), &err);
+        slw_difference d = SLW_DIFFERENCE_INIT;
+        ck_assert_int_eq(slw_explanation_verdict(explanation), SLW_EXPLAIN_MISS);
+        ck_assert_int_eq(slw_explanation_difference(explanation, 0, 0, &d), 1);
+        ck_assert_str_eq(d.field, "options.options[0]");
+        ck_assert_str_eq(d.new_value, flag);
+        slw_explanation_release(&explanation);
+    }
+    return NULL;
+}
+
+START_TEST(threads_may_ask_at_once) {
+    request r = base_request();
+    pthread_t threads[4];
+    int which[4];
+    settle(&r);
+    (void)compile_key(&r.source, &r.options, SLW_PUBLISHED);
+    for (int i = 0; i < 4; i++) {
+        which[i] = i;
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, explain_often, &which[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+}
+END_TEST
+
 /* Every n-th allocation fails: NO_MEMORY, nothing lost, and then the same explanation as ever. */
 START_TEST(no_memory) {
     request r = base_request();
@@ -954,6 +996,7 @@ int main(void) {
     tcase_add_test(o, keys_that_are_refused);
     tcase_add_test(o, usage);
     tcase_add_test(o, nothing_is_written);
+    tcase_add_test(o, threads_may_ask_at_once);
     tcase_add_test(o, no_memory);
     suite_add_tcase(suite, o);
     return explain_main(suite);
