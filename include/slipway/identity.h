@@ -21,7 +21,11 @@ typedef struct slw_identity slw_identity;
 #define SLW_IDENTITY_MEMO 0 /* from the on-disk memo where its rules allow it, else by reading the file (the default)  \
                              */
 #define SLW_IDENTITY_CONTENT 1 /* always by reading the file */
-#define SLW_IDENTITY_CLAIM   2 /* components may stand on claims (version texts, build-ids) instead of content */
+/* By what a toolchain says of itself: an ELF file counts by its build-id and without what it loads, a tree by its name
+   alone, and a component may stand on version texts. Fast with no memo, and blind to what is changed in place under the
+   same version: headers, libraries without a build-id of their own, plug-ins. Keys of this policy are never those of
+   the others. What a request itself names (its source, its include roots) is always hashed. */
+#define SLW_IDENTITY_CLAIM 2
 
 typedef struct slw_memo_options {
     uint32_t size;

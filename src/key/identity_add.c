@@ -99,6 +99,7 @@ slw_code slw_identity_add_file(slw_identity *identity, const char *component, co
     slwi_seen *seen = NULL;
     slw_code rc = begin_path(&add, identity, component, path, err);
     if (rc != SLW_OK) return rc;
+    if (identity->policy == SLW_IDENTITY_CLAIM) return slw_identity_add_build_id(identity, component, path, err);
     if (add.ok) rc = slwi_gather_path(add.gather, add.path, &seen, err);
     if (rc == SLW_OK && seen != NULL) rc = slwi_input_file(&identity->allocator, add.path, seen, &input, err);
     if (rc == SLW_OK && seen != NULL) rc = note(&add, "file", add.path, &seen->sha256, no_value, err);
@@ -178,12 +179,30 @@ static slw_code add_tree(addition *add, int optional, slwi_tree_result *result, 
     return rc == SLW_OK ? rc : finish(add, rc, NULL, 0, err);
 }
 
+/* Under the policy of claims a tree is its name: that it is there, and where. */
+static slw_code claim_tree(addition *add, int optional, slw_error *err) {
+    const slwi_os *os = slwi_os_get();
+    char resolved[SLWI_PATH_BYTES];
+    slw_digest input;
+    slw_bytes text = {"", 0};
+    const int r = os->realpath(os, add->path, resolved);
+    if (r >= 0) {
+        text = (slw_bytes){resolved, strlen(resolved)};
+    } else if (!optional || (r != -ENOENT && r != -ENOTDIR)) {
+        return finish(add, slwi_gather_fail_os(add->gather, err, add->path, -r), NULL, 0, err);
+    }
+    slw_code rc = slwi_input_claim(&add->identity->allocator, add->path, text, &input, err);
+    if (rc == SLW_OK) rc = note(add, "claimed_tree", add->path, NULL, text, err);
+    return finish(add, rc, &input, 0, err);
+}
+
 slw_code slw_identity_add_tree(slw_identity *identity, const char *component, const char *path, int optional,
                                slw_error *err) {
     addition add = {0};
     slw_code rc = begin_path(&add, identity, component, path, err);
     if (rc != SLW_OK) return rc;
     if (!add.ok) return finish(&add, SLW_OK, NULL, 0, err);
+    if (identity->policy == SLW_IDENTITY_CLAIM) return claim_tree(&add, optional != 0, err);
     slwi_tree_result *result = slwi_alloc(&identity->allocator, sizeof *result);
     if (result == NULL) return finish(&add, slwi_fail_memory(err, sizeof *result), NULL, 0, err);
     rc = add_tree(&add, optional != 0, result, err);
@@ -207,6 +226,7 @@ slw_code slw_identity_add_program(slw_identity *identity, const char *component,
     slw_code rc = begin_path(&add, identity, component, path, err);
     if (rc != SLW_OK) return rc;
     if (!add.ok) return finish(&add, SLW_OK, NULL, 0, err);
+    if (identity->policy == SLW_IDENTITY_CLAIM) return slw_identity_add_build_id(identity, component, path, err);
     rc = slwi_closure_of(add.gather, add.path, &closure, err);
     const int whole = rc == SLW_OK && !has_failed(&add);
     if (whole) rc = slwi_input_program(&identity->allocator, &closure, &input, err);

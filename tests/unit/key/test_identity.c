@@ -570,6 +570,60 @@ START_TEST(the_whole_build_id_counts_and_without_one_the_content) {
 }
 END_TEST
 
+/* A program, a tree and a file; what the digest is by a policy, and how many files were read for it. */
+static slw_digest by_policy(const char *dir, int policy, uint64_t *read_files) {
+    slw_identity *identity = kit_identity_with(NULL, policy);
+    slw_identity_cost cost = SLW_IDENTITY_COST_INIT;
+    slw_digest digest;
+    slt_ok(slw_identity_add_program(identity, "tools", "/bin/true", &err), &err);
+    slt_ok(slw_identity_add_tree(identity, "tools", slt_path(dir, "tree", NULL), 0, &err), &err);
+    slt_ok(slw_identity_add_tree(identity, "tools", slt_path(dir, "absent", NULL), 1, &err), &err);
+    slt_ok(slw_identity_add_file(identity, "tools", slt_path(dir, "file", NULL), &err), &err);
+    const int good = kit_seal(identity, &digest);
+    const char *component = "", *reason = "";
+    (void)slw_identity_failure(identity, 0, &component, &reason);
+    ck_assert_msg(good, "policy %d: %s", policy, reason);
+    slt_ok(slw_identity_get_cost(identity, &cost, &err), &err);
+    *read_files = cost.read_files;
+    slw_identity_release(&identity);
+    return digest;
+}
+
+/* What the policy of claims is blind to, and what it is not. */
+START_TEST(claims_read_no_tree_and_no_closure) {
+    const char *dir = slt_scratch();
+    uint64_t read_files = 0, all_files = 0;
+    slt_shell("mkdir '%s/tree' && echo a >'%s/tree/header.h' && echo b >'%s/file'", dir, dir, dir);
+    const slw_digest proof = by_policy(dir, SLW_IDENTITY_CONTENT, &all_files);
+    const slw_digest claim = by_policy(dir, SLW_IDENTITY_CLAIM, &read_files);
+    ck_assert_uint_ge(all_files, 4); /* the program, what it loads, the header, the file */
+    ck_assert_uint_eq(read_files, 1);
+    ck_assert(!kit_same(&proof, &claim));
+    slt_shell("echo c >'%s/tree/header.h'", dir);
+    const slw_digest edited = by_policy(dir, SLW_IDENTITY_CLAIM, &read_files);
+    ck_assert(kit_same(&claim, &edited));
+    slt_shell("echo c >'%s/file'", dir);
+    const slw_digest other = by_policy(dir, SLW_IDENTITY_CLAIM, &read_files);
+    ck_assert(!kit_same(&claim, &other));
+    slt_shell("echo b >'%s/file' && mkdir '%s/absent'", dir, dir);
+    const slw_digest there = by_policy(dir, SLW_IDENTITY_CLAIM, &read_files);
+    ck_assert(!kit_same(&claim, &there));
+    slt_shell("rmdir '%s/absent' && mv '%s/tree' '%s/moved' && ln -s moved '%s/tree'", dir, dir, dir, dir);
+    const slw_digest moved = by_policy(dir, SLW_IDENTITY_CLAIM, &read_files);
+    ck_assert(!kit_same(&claim, &moved));
+}
+END_TEST
+
+START_TEST(a_claimed_tree_has_to_be_there) {
+    slw_identity *identity = kit_identity_with(NULL, SLW_IDENTITY_CLAIM);
+    slw_digest digest;
+    slt_ok(slw_identity_add_tree(identity, "tools", slt_path(slt_scratch(), "absent", NULL), 0, &err), &err);
+    ck_assert_int_eq(kit_seal(identity, &digest), 0);
+    ck_assert(kit_failed_with(identity, "absent", "ENOENT"));
+    slw_identity_release(&identity);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("identity");
     TCase *tests = tcase_create("identity");
@@ -591,6 +645,8 @@ int main(void) {
     tcase_add_test(tests, an_edit_between_two_requests_fails_the_first_alone);
     tcase_add_test(tests, a_sealed_identity_is_shared_by_threads);
     tcase_add_test(tests, the_whole_build_id_counts_and_without_one_the_content);
+    tcase_add_test(tests, claims_read_no_tree_and_no_closure);
+    tcase_add_test(tests, a_claimed_tree_has_to_be_there);
     suite_add_tcase(suite, tests);
     return slt_run(suite, NULL);
 }

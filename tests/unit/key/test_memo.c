@@ -52,7 +52,7 @@ START_TEST(the_content_policy_asks_no_memo) {
     const memo_count read = memo_ask(memo, SLW_IDENTITY_CONTENT, tree);
     ck_assert_uint_eq(read.read, 1);
     ck_assert_uint_eq(read.known, 0);
-    const memo_count known = memo_ask(memo, SLW_IDENTITY_CLAIM, tree);
+    const memo_count known = memo_ask(memo, SLW_IDENTITY_MEMO, tree);
     ck_assert_uint_eq(known.known, 1);
     ck_assert(kit_same(&read.digest, &known.digest));
     slw_memo_close(&memo);
