@@ -1,26 +1,21 @@
 /* Asking a driver about itself. gcc and clang answer in different words; what is not understood is not guessed. */
-#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
 #include "fail.h"
 #include "host_target.h"
 #include "host_toolchain.h"
-#include "memory.h"
-#include "os.h"
 #include "tool_find.h"
+#include "tool_probe.h"
 
-#define PROBE_TIMEOUT_NS 30000000000ull
-#define PROBE_OUTPUT_MAX 4194304u
 #define LINK_PLACEHOLDER "/dev/null"
 
 typedef struct discovery {
     const slwi_host_toolchain *toolchain;
-    slw_cancel *cancel;
+    slwi_tool_probe probe;
     slwi_tool_answer *answer;
     const char *language;              /* as -x names it */
     const char *own;                   /* the compiler's own program for it, in gcc */
-    slwi_buffer output;                /* of the last probe */
     slwi_tool_list programs;           /* where the driver looks for its programs, in order */
     slwi_tool_list configs;            /* where clang looks for configuration files */
     char compiler[SLWI_TOOL_PATH_MAX]; /* cc1, or clang itself */
@@ -34,87 +29,21 @@ static void fact(discovery *d, slwi_tool_fact kind, const char *text) {
 
 /* ---- text ---- */
 
-typedef struct cursor {
-    const char *at;
-    const char *end;
-} cursor;
-
-static int next_line(cursor *c, slw_bytes *line) {
-    if (c->at == c->end) return 0;
-    const char *stop = memchr(c->at, '\n', (size_t)(c->end - c->at));
-    line->data = c->at;
-    line->size = (size_t)((stop != NULL ? stop : c->end) - c->at);
-    c->at = stop != NULL ? stop + 1 : c->end;
-    return 1;
-}
-
-static cursor output_of(const discovery *d) {
-    cursor c = {d->output.data != NULL ? d->output.data : "", NULL};
-    c.end = c.at + d->output.size;
-    return c;
-}
-
-/* What follows `start` in the line, copied: 1, or 0 for another line or one that is too long. */
-static int after(slw_bytes line, const char *start, char *out) {
-    size_t size = strlen(start);
-    if (line.size < size || memcmp(line.data, start, size) != 0) return 0;
-    if (line.size - size + 1 > SLWI_TOOL_PATH_MAX) return 0;
-    memcpy(out, (const char *)line.data + size, line.size - size);
-    out[line.size - size] = '\0';
-    return 1;
-}
-
 static int ends_with(const char *text, const char *end) {
     size_t size = strlen(text);
     size_t tail = strlen(end);
     return size >= tail && strcmp(text + size - tail, end) == 0;
 }
 
-/* Words are bare, or in double quotes with a backslash before ", \, $ and `. */
-void slwi_host_split_line(slw_bytes line, slwi_tool_list *out) {
-    const char *at = line.data;
-    const char *end = at + line.size;
-    char word[SLWI_TOOL_PATH_MAX];
-    while (at < end) {
-        size_t size = 0;
-        int quoted = 0;
-        while (at < end && *at == ' ') at++;
-        if (at == end) return;
-        for (; at < end && (quoted || *at != ' '); at++) {
-            if (*at == '"') {
-                quoted = !quoted;
-                continue;
-            }
-            if (*at == '\\' && at + 1 < end) at++;
-            if (size + 1 < sizeof(word)) word[size++] = *at;
-        }
-        slwi_tool_list_add_bytes(out, word, size);
-    }
-}
-
 /* ---- probes ---- */
 
-static slw_code probe(discovery *d, const char *const *arguments, const char *const *more) {
-    slwi_tool_list list;
-    slwi_tool_list_init(&list, &d->toolchain->allocator);
-    for (size_t i = 0; arguments[i] != NULL; i++) slwi_tool_list_add(&list, arguments[i]);
-    for (size_t i = 0; more != NULL && more[i] != NULL; i++) slwi_tool_list_add(&list, more[i]);
-    slwi_buffer_clear(&d->output);
-    slwi_host_run run = {&list,     "/",       "/tmp", slwi_deadline_ns(PROBE_TIMEOUT_NS, PROBE_TIMEOUT_NS),
-                         d->cancel, &d->output};
-    int status = 0;
-    slw_code rc = slwi_tool_list_status(&list, d->err);
-    if (rc == SLW_OK) rc = slwi_host_run_driver(d->toolchain, &run, &status, d->err);
-    /* Output that found no memory is not the driver's answer. */
-    if (rc == SLW_OK && d->output.failed == SLW_E_NO_MEMORY) rc = slwi_fail_memory(d->err, PROBE_OUTPUT_MAX);
-    if (rc == SLW_OK && status != 0) {
-        slwi_error_path(d->err, d->toolchain->driver);
-        slwi_error_diagnostics(d->err, d->output.data != NULL ? d->output.data : "", d->output.size);
-        rc = slwi_fail(d->err, SLW_E_UNSUPPORTED, "UNKNOWN_COMPILER",
-                       "the compiler did not answer \"%s\" (exit status %d)", arguments[0], status);
-    }
-    slwi_tool_list_free(&list);
-    return rc;
+static slw_code ask(discovery *d, const char *const *arguments, const char *const *more) {
+    const slw_code rc = slwi_tool_probe_ask(&d->probe, arguments, more);
+    if (rc != SLW_OK || d->probe.status == 0) return rc;
+    slwi_error_path(d->err, d->toolchain->driver);
+    slwi_error_diagnostics(d->err, d->probe.output.data != NULL ? d->probe.output.data : "", d->probe.output.size);
+    return slwi_fail(d->err, SLW_E_UNSUPPORTED, "UNKNOWN_COMPILER",
+                     "the compiler did not answer \"%s\" (exit status %d)", arguments[0], d->probe.status);
 }
 
 static slw_code unknown(discovery *d, const char *what) {
@@ -127,7 +56,7 @@ static slw_code unknown(discovery *d, const char *what) {
 
 static void read_version(discovery *d, slw_bytes line) {
     char text[SLWI_TOOL_PATH_MAX];
-    if (d->answer->family != SLWI_TOOL_UNKNOWN || !after(line, "", text)) return;
+    if (d->answer->family != SLWI_TOOL_UNKNOWN || !slwi_tool_after(line, "", text)) return;
     if (strncmp(text, "gcc version ", 12) == 0) {
         d->answer->family = SLWI_TOOL_GCC;
     } else if (strstr(text, "clang version ") != NULL && text[0] != ' ') {
@@ -143,12 +72,13 @@ static slw_code read_choice(discovery *d, slw_bytes line) {
     char text[SLWI_TOOL_PATH_MAX];
     char parent[SLWI_TOOL_PATH_MAX];
     slw_code rc = SLW_OK;
-    if (after(line, "Reading specs from ", text) || after(line, "Configuration file: ", text)) {
+    if (slwi_tool_after(line, "Reading specs from ", text) || slwi_tool_after(line, "Configuration file: ", text)) {
         if (text[0] == '/') fact(d, SLWI_TOOL_FACT_FILE, text);
-    } else if (after(line, "InstalledDir: ", text) || after(line, "System configuration file directory: ", text) ||
-               after(line, "User configuration file directory: ", text)) {
+    } else if (slwi_tool_after(line, "InstalledDir: ", text) ||
+               slwi_tool_after(line, "System configuration file directory: ", text) ||
+               slwi_tool_after(line, "User configuration file directory: ", text)) {
         if (text[0] == '/') slwi_tool_list_add_once(&d->configs, text);
-    } else if (after(line, "Selected GCC installation: ", text) && text[0] == '/') {
+    } else if (slwi_tool_after(line, "Selected GCC installation: ", text) && text[0] == '/') {
         for (int level = 0; level < 2 && rc == SLW_OK; level++) {
             if (!slwi_tool_directory(parent, text)) return SLW_OK;
             rc = slwi_tool_answer_watch(d->answer, parent, d->err);
@@ -161,14 +91,14 @@ static slw_code read_choice(discovery *d, slw_bytes line) {
 /* A root that is absent now counts too: it may come into being. */
 static void read_include(discovery *d, slw_bytes line, int *inside) {
     char text[SLWI_TOOL_PATH_MAX];
-    if (after(line, "#include <...> search starts here:", text)) {
+    if (slwi_tool_after(line, "#include <...> search starts here:", text)) {
         *inside = 1;
-    } else if (after(line, "End of search list.", text)) {
+    } else if (slwi_tool_after(line, "End of search list.", text)) {
         *inside = 0;
-    } else if (after(line, "ignoring nonexistent directory \"", text) && ends_with(text, "\"")) {
+    } else if (slwi_tool_after(line, "ignoring nonexistent directory \"", text) && ends_with(text, "\"")) {
         text[strlen(text) - 1] = '\0';
         if (text[0] == '/') fact(d, SLWI_TOOL_FACT_INCLUDE, text);
-    } else if (*inside && after(line, " ", text) && text[0] == '/') {
+    } else if (*inside && slwi_tool_after(line, " ", text) && text[0] == '/') {
         fact(d, SLWI_TOOL_FACT_INCLUDE, text);
     }
 }
@@ -177,7 +107,7 @@ static void read_compiler(discovery *d, slw_bytes line) {
     slwi_tool_list words;
     if (d->compiler[0] != '\0' || line.size < 2 || ((const char *)line.data)[0] != ' ') return;
     slwi_tool_list_init(&words, &d->toolchain->allocator);
-    slwi_host_split_line(line, &words);
+    slwi_tool_split_line(line, &words);
     int is_cc1 = words.count > 1 && words.items[0][0] == '/' &&
                  (strcmp(slwi_tool_base_name(words.items[0]), d->own) == 0 || strcmp(words.items[1], "-cc1") == 0);
     if (is_cc1 && strlen(words.items[0]) < sizeof(d->compiler)) {
@@ -189,16 +119,16 @@ static void read_compiler(discovery *d, slw_bytes line) {
 
 static slw_code ask_preprocessor(discovery *d) {
     const char *const arguments[] = {"-E", "-v", "-x", d->language, "/dev/null", NULL};
-    slw_code rc = probe(d, arguments, NULL);
+    slw_code rc = ask(d, arguments, NULL);
     if (rc != SLW_OK) return rc;
-    cursor c = output_of(d);
+    slwi_tool_lines lines = slwi_tool_probe_lines(&d->probe);
     slw_bytes line;
     char triple[SLWI_TOOL_PATH_MAX] = "";
     int inside = 0;
-    while (rc == SLW_OK && next_line(&c, &line)) {
+    while (rc == SLW_OK && slwi_tool_next_line(&lines, &line)) {
         char text[SLWI_TOOL_PATH_MAX];
         read_version(d, line);
-        if (triple[0] == '\0' && after(line, "Target: ", text)) memcpy(triple, text, sizeof(triple));
+        if (triple[0] == '\0' && slwi_tool_after(line, "Target: ", text)) memcpy(triple, text, sizeof(triple));
         read_include(d, line, &inside);
         read_compiler(d, line);
         rc = read_choice(d, line);
@@ -278,16 +208,16 @@ static void read_link_word(discovery *d, const char *word, const char *next, siz
 
 /* The last line that starts with a blank is the command; the first word is what is started. */
 static slw_code read_link(discovery *d) {
-    cursor c = output_of(d);
+    slwi_tool_lines lines = slwi_tool_probe_lines(&d->probe);
     slw_bytes line;
     slw_bytes command = {"", 0};
-    while (next_line(&c, &line)) {
+    while (slwi_tool_next_line(&lines, &line)) {
         if (line.size > 2 && ((const char *)line.data)[0] == ' ' && memchr(line.data, '/', line.size) != NULL)
             command = line;
     }
     slwi_tool_list words;
     slwi_tool_list_init(&words, &d->toolchain->allocator);
-    slwi_host_split_line(command, &words);
+    slwi_tool_split_line(command, &words);
     slw_code rc = slwi_tool_list_status(&words, d->err);
     if (rc == SLW_OK && (words.count < 4 || words.items[0][0] != '/' || strlen(words.items[0]) >= sizeof(d->linker))) {
         rc = unknown(d, "the compiler did not say how it links");
@@ -307,7 +237,7 @@ static slw_code read_link(discovery *d) {
 
 static slw_code ask_link(discovery *d) {
     static const char *const arguments[] = {"-###", "-shared", "-o", LINK_PLACEHOLDER, LINK_PLACEHOLDER, NULL};
-    slw_code rc = probe(d, arguments, slwi_host_link_arguments);
+    slw_code rc = ask(d, arguments, slwi_host_link_arguments);
     return rc == SLW_OK ? read_link(d) : rc;
 }
 
@@ -315,11 +245,11 @@ static slw_code ask_link(discovery *d) {
 
 static slw_code ask_directories(discovery *d) {
     static const char *const arguments[] = {"-print-search-dirs", NULL};
-    slw_code rc = probe(d, arguments, NULL);
+    slw_code rc = ask(d, arguments, NULL);
     if (rc != SLW_OK) return rc;
-    cursor c = output_of(d);
+    slwi_tool_lines lines = slwi_tool_probe_lines(&d->probe);
     slw_bytes line;
-    while (next_line(&c, &line)) {
+    while (slwi_tool_next_line(&lines, &line)) {
         static const char start[] = "programs: =";
         if (line.size < sizeof(start) || memcmp(line.data, start, sizeof(start) - 1) != 0) continue;
         const char *at = (const char *)line.data + sizeof(start) - 1;
@@ -334,15 +264,8 @@ static slw_code ask_directories(discovery *d) {
     return slwi_tool_list_status(&d->programs, d->err);
 }
 
-static int exists(const char *path) {
-    const slwi_os *os = slwi_os_get();
-    slwi_stat stat;
-    return os->fstatat(os, AT_FDCWD, path, 0, &stat) >= 0;
-}
-
 static void absent(discovery *d, const char *directory, const char *name) {
-    char path[SLWI_TOOL_PATH_MAX];
-    if (slwi_tool_join(path, directory, name) && !exists(path)) fact(d, SLWI_TOOL_FACT_ABSENT, path);
+    slwi_tool_answer_absent(d->answer, directory, name);
 }
 
 /* `name` was found as `found`: it must stay absent from every directory that is searched before. */
@@ -373,11 +296,12 @@ static slw_code ask_program(discovery *d, const char *name) {
     const char *const arguments[] = {option, NULL};
     size_t start = strlen(option);
     memcpy(option + start, name, strlen(name) + 1);
-    slw_code rc = probe(d, arguments, NULL);
+    slw_code rc = ask(d, arguments, NULL);
     if (rc != SLW_OK) return rc;
-    cursor c = output_of(d);
+    slwi_tool_lines lines = slwi_tool_probe_lines(&d->probe);
     slw_bytes line;
-    if (!next_line(&c, &line) || !after(line, "", path)) return unknown(d, "the compiler did not name its programs");
+    if (!slwi_tool_next_line(&lines, &line) || !slwi_tool_after(line, "", path))
+        return unknown(d, "the compiler did not name its programs");
     if (path[0] != '/') {
         if (!slwi_tool_find_in_path(d->toolchain->path, name, path)) {
             slwi_error_subject(d->err, name, strlen(name));
@@ -434,12 +358,9 @@ static slw_code finish_clang_link(discovery *d) {
     char name[SLWI_TOOL_PATH_MAX];
     const char *linker = slwi_tool_base_name(d->linker);
     const char *triple = slwi_tool_answer_triple(d->answer);
-    const size_t size = strlen(triple);
     absent_before(d, linker, d->linker);
-    if (size + strlen(linker) + 2 > sizeof(name)) return unknown(d, "names are too long");
-    memcpy(name, triple, size);
-    name[size] = '-';
-    memcpy(name + size + 1, linker, strlen(linker) + 1);
+    const int size = snprintf(name, sizeof(name), "%s-%s", triple, linker);
+    if (size < 0 || (size_t)size >= sizeof(name)) return unknown(d, "names are too long");
     absent_before(d, name, d->linker);
     return SLW_OK;
 }
@@ -450,12 +371,16 @@ static slw_code discover(const slwi_host_toolchain *toolchain, const char *langu
     discovery d;
     memset(&d, 0, sizeof(d));
     d.toolchain = toolchain;
-    d.cancel = cancel;
     d.answer = answer;
     d.language = language;
     d.own = own;
     d.err = err;
-    slwi_buffer_init(&d.output, &toolchain->allocator, PROBE_OUTPUT_MAX);
+    slwi_tool_probe_init(&d.probe, &toolchain->allocator);
+    d.probe.program = toolchain->driver;
+    d.probe.path = toolchain->path;
+    d.probe.cancel = cancel;
+    d.probe.answer = answer;
+    d.probe.err = err;
     slwi_tool_list_init(&d.programs, &toolchain->allocator);
     slwi_tool_list_init(&d.configs, &toolchain->allocator);
     slw_code rc = ask_preprocessor(&d);
@@ -466,7 +391,7 @@ static slw_code discover(const slwi_host_toolchain *toolchain, const char *langu
     if (rc == SLW_OK && is_gcc) finish_gcc(&d);
     if (rc == SLW_OK && !is_gcc) rc = finish_clang(&d);
     if (rc == SLW_OK) rc = slwi_tool_answer_status(answer, err);
-    slwi_buffer_free(&d.output);
+    slwi_tool_probe_free(&d.probe);
     slwi_tool_list_free(&d.programs);
     slwi_tool_list_free(&d.configs);
     return rc;

@@ -3,39 +3,20 @@
 #include <string.h>
 
 #include "fail.h"
-#include "tool_depfile.h"
 #include "host_kernel_text.h"
 #include "host_reader.h"
 #include "host_target.h"
 #include "host_toolchain.h"
-#include "tool_run.h"
+#include "tool_identity.h"
 
-#define BACKEND     "backend"
-#define COMPILER    "compiler"
-#define LIBRARIES   "libraries"
-#define ENVIRONMENT "environment"
-
-/* Adds the digest of a list, each item ended by a NUL so that joining cannot make two lists equal. */
-static slw_code add_list(slw_identity *identity, const char *component, const char *name,
-                         const slw_allocator *allocator, const char *const *items, slw_error *err) {
-    slwi_buffer text;
-    slw_digest digest;
-    slwi_buffer_init(&text, allocator, SIZE_MAX);
-    for (size_t i = 0; items != NULL && items[i] != NULL; i++)
-        slwi_buffer_append(&text, items[i], strlen(items[i]) + 1);
-    slw_code rc = slwi_buffer_status(&text, err);
-    if (rc == SLW_OK) {
-        slw_sha256((slw_bytes){text.data != NULL ? text.data : "", text.size}, &digest);
-        rc = slw_identity_add_digest(identity, component, name, &digest, err);
-    }
-    slwi_buffer_free(&text);
-    return rc;
-}
+#define BACKEND   SLWI_TOOL_BACKEND
+#define COMPILER  SLWI_TOOL_COMPILER
+#define LIBRARIES SLWI_TOOL_LIBRARIES
 
 static slw_code add_facts(slw_identity *identity, const char *component, const char *name,
                           const slwi_host_toolchain *toolchain, slwi_tool_fact kind, slw_error *err) {
-    return add_list(identity, component, name, &toolchain->allocator,
-                    (const char *const *)toolchain->answer.facts[kind].items, err);
+    return slwi_tool_identity_add_list(identity, component, name, &toolchain->allocator,
+                                       (const char *const *)toolchain->answer.facts[kind].items, err);
 }
 
 static slw_code header_digest(const slw_allocator *allocator, slw_digest *out, slw_error *err) {
@@ -58,15 +39,19 @@ static slw_code add_backend(const slwi_host_toolchain *toolchain, slw_identity *
     const char *const about[] = {"host", revision, schema, slwi_host_target(), NULL};
     slw_digest header;
     slw_code rc = slw_identity_component(identity, BACKEND, err);
-    if (rc == SLW_OK) rc = add_list(identity, BACKEND, "about", &toolchain->allocator, about, err);
+    if (rc == SLW_OK) rc = slwi_tool_identity_add_list(identity, BACKEND, "about", &toolchain->allocator, about, err);
     if (rc == SLW_OK) rc = header_digest(&toolchain->allocator, &header, err);
     if (rc == SLW_OK) rc = slw_identity_add_digest(identity, BACKEND, "host_kernel.h", &header, err);
     if (rc == SLW_OK) {
-        rc = add_list(identity, BACKEND, "compile_before", &toolchain->allocator, slwi_host_compile_before, err);
+        rc = slwi_tool_identity_add_list(identity, BACKEND, "compile_before", &toolchain->allocator,
+                                         slwi_host_compile_before, err);
     }
     if (rc == SLW_OK)
-        rc = add_list(identity, BACKEND, "compile_after", &toolchain->allocator, slwi_host_compile_after, err);
-    if (rc == SLW_OK) rc = add_list(identity, BACKEND, "link", &toolchain->allocator, slwi_host_link_arguments, err);
+        rc = slwi_tool_identity_add_list(identity, BACKEND, "compile_after", &toolchain->allocator,
+                                         slwi_host_compile_after, err);
+    if (rc == SLW_OK)
+        rc = slwi_tool_identity_add_list(identity, BACKEND, "link", &toolchain->allocator, slwi_host_link_arguments,
+                                         err);
     return rc == SLW_OK ? slw_identity_prove(identity, BACKEND, err) : rc;
 }
 
@@ -90,21 +75,6 @@ static slw_code add_compiler(const slwi_host_toolchain *toolchain, slw_identity 
     return rc == SLW_OK ? slw_identity_prove(identity, COMPILER, err) : rc;
 }
 
-/* 1 when the tree of another root holds this one: /usr/include/x86_64-linux-gnu is not read twice. By text, so that
-   only what certainly is the same is left out; the order of the roots is in the component by itself. */
-static int is_enclosed(const slwi_tool_list *roots, size_t index) {
-    char inner[SLWI_TOOL_PATH_MAX];
-    char outer[SLWI_TOOL_PATH_MAX];
-    const char *rest;
-    if (strstr(roots->items[index], "..") != NULL || !slwi_tool_normalize(inner, roots->items[index])) return 0;
-    for (size_t i = 0; i < roots->count; i++) {
-        if (i == index || strstr(roots->items[i], "..") != NULL || !slwi_tool_normalize(outer, roots->items[i]))
-            continue;
-        if (slwi_tool_below(inner, outer, &rest) && rest[0] != '\0' && slwi_tool_tree_has(rest)) return 1;
-    }
-    return 0;
-}
-
 /* Link inputs are files; include roots are trees, also those that are not there: one may come into being. */
 static slw_code add_libraries(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err) {
     slwi_host_link_inputs inputs;
@@ -118,9 +88,7 @@ static slw_code add_libraries(const slwi_host_toolchain *toolchain, slw_identity
     for (size_t i = 0; rc == SLW_OK && i < inputs.shared.count; i++) {
         rc = slw_identity_add_program(identity, LIBRARIES, inputs.shared.items[i], err);
     }
-    for (size_t i = 0; rc == SLW_OK && i < includes->count; i++) {
-        if (!is_enclosed(includes, i)) rc = slw_identity_add_tree(identity, LIBRARIES, includes->items[i], 1, err);
-    }
+    if (rc == SLW_OK) rc = slwi_tool_identity_add_trees(identity, LIBRARIES, includes, err);
     /* The order of a search is meaning as well. */
     if (rc == SLW_OK) rc = add_facts(identity, LIBRARIES, "include_order", toolchain, SLWI_TOOL_FACT_INCLUDE, err);
     if (rc == SLW_OK)
@@ -131,21 +99,10 @@ static slw_code add_libraries(const slwi_host_toolchain *toolchain, slw_identity
     return rc;
 }
 
-/* All that a child sees. TMPDIR and the working directory differ from build to build; what is constant is the rule. */
 static slw_code add_environment(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err) {
-    slw_code rc = slw_identity_component(identity, ENVIRONMENT, err);
-    if (rc == SLW_OK) rc = slw_identity_add_environment(identity, ENVIRONMENT, "PATH", toolchain->path, err);
-    if (rc == SLW_OK) rc = slw_identity_add_environment(identity, ENVIRONMENT, "LC_ALL", "C", err);
-    if (rc == SLW_OK) {
-        rc = slw_identity_add_environment(identity, ENVIRONMENT, "SOURCE_DATE_EPOCH", SLWI_TOOL_SOURCE_DATE_EPOCH, err);
-    }
-    if (rc == SLW_OK) {
-        rc = slw_identity_add_environment(identity, ENVIRONMENT, "TMPDIR", "a private directory", err);
-    }
     static const char *const rules[] = {"working directory: private, inside the build's, mapped out of the output",
                                         "source: source.c, with a fixed time", NULL};
-    if (rc == SLW_OK) rc = add_list(identity, ENVIRONMENT, "rules", &toolchain->allocator, rules, err);
-    return rc == SLW_OK ? slw_identity_prove(identity, ENVIRONMENT, err) : rc;
+    return slwi_tool_identity_environment(identity, &toolchain->allocator, toolchain->path, NULL, rules, err);
 }
 
 slw_code slwi_host_declare_identity(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err) {

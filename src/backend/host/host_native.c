@@ -8,6 +8,7 @@
 #include "file.h"
 #include "memo.h"
 #include "memory.h"
+#include "tool_probe.h"
 
 #define PROBE_TIMEOUT_NS 30000000000ull
 #define PROBE_OUTPUT_MAX 1048576u
@@ -107,7 +108,7 @@ static slw_code read_answer(const slwi_host_toolchain *toolchain, slw_bytes outp
         if (stop == NULL) stop = end;
         if (*at == ' ') {
             slwi_tool_list_init(&words, &toolchain->allocator);
-            slwi_host_split_line((slw_bytes){at, (size_t)(stop - at)}, &words);
+            slwi_tool_split_line((slw_bytes){at, (size_t)(stop - at)}, &words);
             if (words.count > 2 && toolchain->answer.family == SLWI_TOOL_GCC) read_gcc(&words, out);
             if (words.count > 2 && toolchain->answer.family == SLWI_TOOL_CLANG) read_clang(&words, out);
             if (words.failed) out->failed = 1;

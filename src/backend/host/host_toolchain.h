@@ -66,7 +66,4 @@ extern const char *const slwi_host_link_arguments[];
 extern const char *const slwi_host_compile_before[];
 extern const char *const slwi_host_compile_after[];
 
-/* Splits a line of `driver -###` as the driver quoted it. */
-void slwi_host_split_line(slw_bytes line, slwi_tool_list *out);
-
 #endif

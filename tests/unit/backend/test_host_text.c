@@ -9,6 +9,7 @@
 #include "host_options.h"
 #include "host_target.h"
 #include "host_toolchain.h"
+#include "tool_probe.h"
 #include "tool_source.h"
 #include "tool_words.h"
 #include "slt.h"
@@ -348,7 +349,7 @@ START_TEST(quoted_lines) {
     slwi_tool_list words;
     static const char line[] = " /x/cc1 \"-march=a b\" --param \"p=1\" -D\"a\\\"b\\\\\" last";
     slwi_tool_list_init(&words, &allocator);
-    slwi_host_split_line((slw_bytes){line, sizeof(line) - 1}, &words);
+    slwi_tool_split_line((slw_bytes){line, sizeof(line) - 1}, &words);
     ck_assert_uint_eq(words.count, 6);
     ck_assert_str_eq(words.items[0], "/x/cc1");
     ck_assert_str_eq(words.items[1], "-march=a b");
