@@ -1,11 +1,13 @@
 pub const tests: []const []const u8 = &.{
     "test_elf_closure",
     "test_identity",
+    "test_identity_inventory",
     "test_key",
     "test_memo",
     "test_memo_tree",
     "test_pitfall_06_08_memo",
     "test_record",
+    "test_record_json",
     "test_record_writer",
     "test_request",
     "test_sha256",
