@@ -20,6 +20,7 @@ pub const files: []const []const u8 = &.{
     "cuda/nvcc_stage.c",
     "cuda/nvcc_target.c",
     "cuda/nvcc_toolchain.c",
+    "cuda/nvrtc.c",
     "disassemble.c",
     "disassembler_find.c",
     "elf_view.c",

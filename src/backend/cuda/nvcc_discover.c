@@ -7,6 +7,7 @@
 #include "host_toolchain.h"
 #include "memory.h"
 #include "nvcc_toolchain.h"
+#include "nvrtc.h"
 #include "os.h"
 #include "tool_find.h"
 #include "tool_probe.h"
@@ -66,8 +67,7 @@ static slw_code ask_host(discovery *d, slwi_tool_answer *host, slw_cancel *cance
 /* nvcc's include roots come before the compiler's own. */
 static void take_host(discovery *d, const slwi_tool_answer *host) {
     for (int kind = 0; kind < SLWI_TOOL_FACT_COUNT; kind++) {
-        for (size_t i = 0; i < host->facts[kind].count; i++)
-            fact(d, (slwi_tool_fact)kind, host->facts[kind].items[i]);
+        for (size_t i = 0; i < host->facts[kind].count; i++) fact(d, (slwi_tool_fact)kind, host->facts[kind].items[i]);
         if (host->facts[kind].failed) d->answer->facts[kind].failed = 1;
     }
 }
@@ -83,7 +83,8 @@ static slw_code ask_version(discovery *d, const char *program, char out[SLWI_TOO
     slw_code rc = slwi_tool_probe_ask(&d->probe, arguments, NULL);
     if (rc != SLW_OK) return rc;
     slwi_tool_lines lines = slwi_tool_probe_lines(&d->probe);
-    while (out[0] == '\0' && slwi_tool_next_line(&lines, &line)) (void)slwi_tool_after(line, "Cuda compilation tools, ", out);
+    while (out[0] == '\0' && slwi_tool_next_line(&lines, &line))
+        (void)slwi_tool_after(line, "Cuda compilation tools, ", out);
     if (d->probe.status != 0 || out[0] == '\0') return unknown(d, "the program does not say which CUDA tool it is");
     return SLW_OK;
 }
@@ -189,8 +190,8 @@ static slw_code read_plan(discovery *d) {
 
 /* A whole compilation, though only its first half is done here: so that every program of nvcc is named. */
 static slw_code ask_plan(discovery *d) {
-    const char *const arguments[] = {"--dryrun", "-x",       "cu", "-c", "-m64", "-ccbin", d->toolchain->host,
-                                     "/dev/null", "-o", "/dev/null", NULL};
+    const char *const arguments[] = {"--dryrun",         "-x",        "cu", "-c",        "-m64", "-ccbin",
+                                     d->toolchain->host, "/dev/null", "-o", "/dev/null", NULL};
     d->probe.program = d->toolchain->driver;
     slw_code rc = slwi_tool_probe_ask(&d->probe, arguments, slwi_nvcc_reproducible);
     if (rc != SLW_OK) return rc;
@@ -241,8 +242,14 @@ static void take_bitcode(discovery *d, const char *directory, const char *name) 
 /* nvcc puts its own library directory before the system's for every program that it starts: a library there that has
    the name of one of the system's is the one that is loaded. */
 static void take_shadow(discovery *d, const char *directory, const char *name) {
-    static const char *const system[] = {"/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64",
-                                         "/lib", "/usr/lib", "/usr/local/lib", NULL};
+    static const char *const system[] = {"/lib/x86_64-linux-gnu",
+                                         "/lib/aarch64-linux-gnu",
+                                         "/lib64",
+                                         "/usr/lib64",
+                                         "/lib",
+                                         "/usr/lib",
+                                         "/usr/local/lib",
+                                         NULL};
     const slwi_os *os = slwi_os_get();
     char path[SLWI_TOOL_PATH_MAX];
     slwi_stat stat;
@@ -341,7 +348,8 @@ static slw_code ask_isa(discovery *d) {
     if (rc != SLW_OK || d->probe.status != 0) return rc;
     slwi_tool_lines lines = slwi_tool_probe_lines(&d->probe);
     while (slwi_tool_next_line(&lines, &line)) {
-        if (line.size < sizeof(newest) && slwi_tool_after(line, "", text) && slwi_nvcc_isa_number(text) > slwi_nvcc_isa_number(newest))
+        if (line.size < sizeof(newest) && slwi_tool_after(line, "", text) &&
+            slwi_nvcc_isa_number(text) > slwi_nvcc_isa_number(newest))
             memcpy(newest, text, line.size + 1);
     }
     if (newest[0] != '\0') note(d, SLWI_NVCC_NOTE_ISA, newest);
@@ -377,6 +385,35 @@ static slw_code discover_nvcc(discovery *d, slw_cancel *cancel) {
     return rc;
 }
 
+/* The files that were mapped are the identity, whatever their names promise; NVRTC opens one of them by name. */
+static slw_code discover_nvrtc(discovery *d) {
+    const char *const arguments[] = {"--library", d->toolchain->library, "--files", NULL};
+    char text[SLWI_TOOL_PATH_MAX];
+    char version[SLWI_TOOL_PATH_MAX] = "";
+    slw_bytes line;
+    slw_code rc = slwi_tool_probe_ask(&d->probe, arguments, NULL);
+    if (rc != SLW_OK) return rc;
+    slwi_tool_lines lines = slwi_tool_probe_lines(&d->probe);
+    while (slwi_tool_next_line(&lines, &line)) {
+        if (slwi_tool_after(line, "file ", text)) {
+            fact(d, SLWI_TOOL_FACT_PROGRAM, text);
+        } else if (slwi_tool_after(line, "arch ", text)) {
+            slwi_tool_list_add_format(&d->answer->facts[SLWI_TOOL_FACT_TARGET], "compute_%s", text);
+        } else if (slwi_tool_after(line, "version ", text)) {
+            memcpy(version, text, sizeof(version));
+        } else if (slwi_tool_after(line, "changed ", text) && slwi_nvcc_note(d->answer, SLWI_NVCC_NOTE_WHY) == NULL) {
+            note(d, SLWI_NVCC_NOTE_WHY, "a library of NVRTC was replaced while it was loaded");
+        }
+    }
+    if (d->probe.status != 0 || version[0] == '\0') return unknown(d, "NVRTC does not compile");
+    slwi_tool_list_add_format(&d->answer->text, "NVRTC %s", version);
+    slwi_tool_list_add(&d->answer->text, "nvrtc");
+    d->answer->family = SLWI_TOOL_OTHER;
+    slwi_nvrtc_includes(d->toolchain->library, &d->answer->facts[SLWI_TOOL_FACT_INCLUDE]);
+    fact(d, SLWI_TOOL_FACT_PROGRAM, d->toolchain->assembler);
+    return ask_ptxas(d, d->toolchain->assembler);
+}
+
 static slw_code discover_ptxas(discovery *d) {
     slw_code rc = ask_ptxas(d, d->toolchain->driver);
     if (rc != SLW_OK) return rc;
@@ -401,7 +438,11 @@ slw_code slwi_nvcc_discover(const slwi_nvcc_toolchain *toolchain, slw_cancel *ca
     d.probe.program = toolchain->driver;
     d.found = slwi_alloc_zero(&toolchain->allocator, sizeof(*d.found));
     slw_code rc = d.found == NULL ? slwi_fail_memory(err, sizeof(*d.found)) : SLW_OK;
-    if (rc == SLW_OK) rc = toolchain->host != NULL ? discover_nvcc(&d, cancel) : discover_ptxas(&d);
+    if (rc == SLW_OK) {
+        rc = toolchain->host != NULL      ? discover_nvcc(&d, cancel)
+             : toolchain->library != NULL ? discover_nvrtc(&d)
+                                          : discover_ptxas(&d);
+    }
     if (rc == SLW_OK) rc = slwi_tool_answer_status(answer, err);
     slwi_free(&toolchain->allocator, d.found);
     slwi_tool_probe_free(&d.probe);

@@ -19,7 +19,8 @@ static slw_code add_backend(const slwi_nvcc_toolchain *toolchain, slw_identity *
     char schema[24] = "contract-0";
     revision[7] = (char)('0' + SLWI_CUDA_READER_REVISION);
     schema[9] = (char)('0' + SLW_CONTRACT_SCHEMA);
-    const char *const about[] = {"cuda", revision, schema, toolchain->host != NULL ? "nvcc" : "ptxas", NULL};
+    const char *kind = toolchain->host != NULL ? "nvcc" : toolchain->library != NULL ? "nvrtc" : "ptxas";
+    const char *const about[] = {"cuda", revision, schema, kind, NULL};
     const int reproducible = slwi_nvcc_note(&toolchain->answer, SLWI_NVCC_NOTE_REPRODUCIBLE) != NULL;
     slw_code rc = slw_identity_component(identity, SLWI_TOOL_BACKEND, err);
     if (rc == SLW_OK)

@@ -5,6 +5,7 @@
 
 #include "fail.h"
 #include "memory.h"
+#include "nvrtc.h"
 #include "tool_source.h"
 
 const slw_stage slwi_nvcc_stages[SLWI_NVCC_STAGE_COUNT] = {
@@ -25,7 +26,7 @@ static slw_code take_kind(slwi_nvcc_job *job, const char *extension, slw_error *
     if (job->common.extension == NULL)
         return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "SOURCE", "the cuda backend begins with CUDA C or PTX");
     job->is_ptx = job->common.extension == slwi_nvcc_sources[1].extension;
-    if (job->is_ptx || job->toolchain->host != NULL) return SLW_OK;
+    if (job->is_ptx || job->toolchain->missing == NULL) return SLW_OK;
     slwi_error_copy(err, job->toolchain->missing);
     return job->toolchain->missing->code;
 }
@@ -48,6 +49,10 @@ static slw_code take_options(slwi_nvcc_job *job, const slw_compile_options *opti
     if (rc != SLW_OK) return rc;
     if (job->options.why[0] != '\0') slwi_tool_job_keep_private(common, job->options.why);
     const char *why = job->is_ptx ? NULL : slwi_tool_source_reason(common->source);
+    if (why != NULL) slwi_tool_job_keep_private(common, why);
+    why = job->is_ptx || job->toolchain->library == NULL
+              ? NULL
+              : slwi_nvrtc_source_reason(common->source, common->roots.count);
     if (why != NULL) slwi_tool_job_keep_private(common, why);
     slwi_tool_list_add_all(&job->option_record, &job->options.ptx);
     /* An option of the one stage is another one than of the other. */

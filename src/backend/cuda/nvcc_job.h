@@ -35,8 +35,8 @@ slw_code slwi_nvcc_job_option_record(void *job, slw_record **out, slw_error *err
 /* nvcc_target.c: 1 for "sm_90", "sm_90a", "sm_100f". */
 int slwi_nvcc_supports_target(const char *target);
 /* The target of the request, checked against what the tools list, into job->target. Of PTX that names its own, that one
-   where none is asked for; UNSUPPORTED_INPUT (TARGET; what there is stands in `tried`), TARGET_MISMATCH. `own` and `isa`
-   ("9.0") are the text's; NULL: it has not been read. */
+   where none is asked for; UNSUPPORTED_INPUT (TARGET; what there is stands in `tried`), TARGET_MISMATCH. `own` and
+   `isa` ("9.0") are the text's; NULL: it has not been read. */
 slw_code slwi_nvcc_take_target(slwi_nvcc_job *job, const char *wanted, const char *own, const char *isa,
                                slw_error *err);
 /* Reads what PTX declares: INVALID_PTX with its place; UNSUPPORTED_INPUT (ISA_VERSION) for what is newer than ptxas.

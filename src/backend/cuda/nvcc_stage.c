@@ -4,6 +4,7 @@
 
 #include "fail.h"
 #include "nvcc_job.h"
+#include "nvrtc.h"
 #include "tool_source.h"
 #include "tool_work.h"
 
@@ -130,6 +131,54 @@ static slw_code keep_dependencies(slwi_nvcc_job *job, slwi_tool_work *w) {
     return rc;
 }
 
+/* It lists nothing of what it read: a source that may reach outside the key is private already. */
+static slw_code keep_source_only(slwi_nvcc_job *job, slw_error *err) {
+    slwi_tool_list kept;
+    slwi_tool_list_init(&kept, &job->common.allocator);
+    slwi_tool_list_add(&kept, SLWI_NVCC_SOURCE_FILE);
+    const slw_code rc = slwi_tool_list_status(&kept, err);
+    if (rc == SLW_OK) slwi_tool_job_keep_dependencies(&job->common, &kept);
+    slwi_tool_list_free(&kept);
+    return rc;
+}
+
+static void nvrtc_arguments(const slwi_nvcc_job *job, slwi_tool_list *list) {
+    const slwi_tool_list *includes = &job->toolchain->answer.facts[SLWI_TOOL_FACT_INCLUDE];
+    char digest[SLW_DIGEST_TEXT_SIZE];
+    slw_digest_format(&job->common.source_digest, digest);
+    slwi_tool_list_add(list, "--library");
+    slwi_tool_list_add(list, job->toolchain->library);
+    slwi_tool_list_add(list, "--name");
+    slwi_tool_list_add(list, job->common.name);
+    slwi_tool_list_add(list, "-o");
+    slwi_tool_list_add(list, PTX);
+    slwi_tool_list_add_all(list, &job->options.ptx);
+    for (size_t i = 0; i < job->common.roots.count; i++)
+        slwi_tool_list_add_format(list, "-I%s", job->common.roots.items[i]);
+    for (size_t i = 0; i < includes->count; i++) slwi_tool_list_add_format(list, "-I%s", includes->items[i]);
+    slwi_tool_list_add_format(list, "-arch=compute_%s", job->target + strlen("sm_"));
+    slwi_tool_list_add_format(list, SLWI_NVCC_SEED "%.16s", digest);
+    slwi_tool_list_add(list, SLWI_NVCC_SOURCE_FILE);
+}
+
+static slw_code run_nvrtc(slwi_nvcc_job *job, slwi_tool_work *w) {
+    slwi_tool_list arguments;
+    slwi_tool_list_init(&arguments, w->allocator);
+    slw_code rc = slwi_tool_work_write_source(w, SLWI_NVCC_SOURCE_FILE, w->context->source_text);
+    if (job->common.is_lowered) {
+        job->common.lowered_why = slwi_tool_source_reason(w->context->source_text);
+        if (job->common.lowered_why == NULL)
+            job->common.lowered_why = slwi_nvrtc_source_reason(w->context->source_text, 0);
+    }
+    if (rc == SLW_OK) {
+        nvrtc_arguments(job, &arguments);
+        rc = run_tool(job, w, job->toolchain->driver, &arguments, SLWI_NVCC_SOURCE_FILE, job->common.name);
+    }
+    if (rc == SLW_OK) rc = keep_source_only(job, w->err);
+    slwi_tool_list_free(&arguments);
+    return rc;
+}
+
 static slw_code run_ptx(slwi_nvcc_job *job, slwi_tool_work *w) {
     slwi_tool_list arguments;
     slwi_tool_list_init(&arguments, w->allocator);
@@ -178,7 +227,9 @@ static slw_code run_stage(slwi_tool_work *w, void *context) {
         const slw_bytes bytes = {job->common.override_bytes.data, job->common.override_bytes.size};
         return slwi_tool_work_replace(w, output, bytes, MODE);
     }
-    const slw_code rc = s->index == SLWI_NVCC_STAGE_PTX ? run_ptx(job, w) : run_cubin(job, w);
+    const slw_code rc = s->index == SLWI_NVCC_STAGE_CUBIN ? run_cubin(job, w)
+                        : job->toolchain->library != NULL ? run_nvrtc(job, w)
+                                                          : run_ptx(job, w);
     return rc == SLW_OK ? slwi_tool_work_finish(w, output, MODE) : rc;
 }
 

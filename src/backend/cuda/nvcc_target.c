@@ -75,8 +75,9 @@ static slw_code check_version(const slwi_nvcc_job *job, const slwi_ptx_module *m
     if (limit == 0 || module->version_major * 1000u + module->version_minor <= limit) return SLW_OK;
     slwi_error_path(err, job->common.name);
     slwi_error_hint(err, "assemble it with the ptxas of a newer CUDA toolkit");
-    return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "ISA_VERSION", "the source is PTX %u.%u, and ptxas reads PTX up to %s",
-                     (unsigned)module->version_major, (unsigned)module->version_minor, newest);
+    return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "ISA_VERSION",
+                     "the source is PTX %u.%u, and ptxas reads PTX up to %s", (unsigned)module->version_major,
+                     (unsigned)module->version_minor, newest);
 }
 
 slw_code slwi_nvcc_read_ptx(const slwi_nvcc_job *job, slw_bytes text, char own[16], char isa[16], slw_error *err) {

@@ -5,13 +5,14 @@
 
 #include "fail.h"
 #include "memory.h"
+#include "nvrtc.h"
 #include "tool_find.h"
 #include "tool_memo.h"
 #include "tool_run.h"
 
 #define HINT                                                                                                           \
     "install the CUDA toolkit (nvcc, ptxas), put its bin directory into the search path or name nvcc with --cc; "      \
-    "ptxas alone is enough for PTX"
+    "slipway-nvrtc in the search path compiles with NVRTC; ptxas alone is enough for PTX"
 #define HOST_HINT                                                                                                      \
     "nvcc preprocesses with a C++ compiler: install g++ or clang++, or put the directory of one into the search path"
 
@@ -42,7 +43,8 @@ const char *slwi_nvcc_note(const slwi_tool_answer *answer, const char *name) {
     const slwi_tool_list *notes = &answer->facts[SLWI_TOOL_FACT_NOTE];
     const size_t size = strlen(name);
     for (size_t i = 0; i < notes->count; i++) {
-        if (strncmp(notes->items[i], name, size) == 0 && notes->items[i][size] == ' ') return notes->items[i] + size + 1;
+        if (strncmp(notes->items[i], name, size) == 0 && notes->items[i][size] == ' ')
+            return notes->items[i] + size + 1;
     }
     return NULL;
 }
@@ -121,33 +123,88 @@ static slw_code fall_back_to_ptxas(char *found, char *resolved) {
     return SLW_OK;
 }
 
-static slw_code find_tools(slwi_nvcc_toolchain *toolchain, const slw_toolchain_request *request, slw_error *err) {
+/* What a search has come to. */
+typedef struct tools {
     char found[SLWI_TOOL_PATH_MAX];
     char resolved[SLWI_TOOL_PATH_MAX];
-    char host[SLWI_TOOL_PATH_MAX];
-    char host_directory[SLWI_TOOL_PATH_MAX] = "";
-    slw_error why = SLW_ERROR_INIT;
-    slw_code rc = find_driver(request, found, resolved, &why);
-    if (rc != SLW_OK && rc != SLW_E_MISS) {
-        slwi_error_copy(err, &why);
-        return rc;
+    char host[SLWI_TOOL_PATH_MAX]; /* "": none */
+    slw_error why;                 /* there is no nvcc that compiles */
+} tools;
+
+/* nvcc with its host compiler, else what there is of the rest: OK with `host`, or MISS with `resolved` some tool of the
+   toolkit and `why` set. */
+static slw_code find_nvcc(const slw_toolchain_request *request, tools *t) {
+    slw_code rc = find_driver(request, t->found, t->resolved, &t->why);
+    if (rc != SLW_OK) return rc;
+    if (slwi_nvrtc_is_driver(t->resolved)) return SLW_E_MISS;
+    if (is_ptxas(t->resolved)) {
+        slwi_error_hint(&t->why, HINT);
+        (void)slwi_fail(&t->why, SLW_E_TOOL_MISSING, "NO_COMPILER", "CUDA C needs nvcc, and ptxas is what was named");
+        return SLW_E_MISS;
     }
-    if (rc == SLW_OK && is_ptxas(resolved)) {
-        slwi_error_hint(&why, HINT);
-        (void)slwi_fail(&why, SLW_E_TOOL_MISSING, "NO_COMPILER", "CUDA C needs nvcc, and ptxas is what was named");
-    } else if (rc == SLW_OK && find_host(request->search_path, host, &why) == SLW_OK) {
-        rc = keep(toolchain, host, &toolchain->host, err);
-        if (rc == SLW_OK && !slwi_tool_directory(host_directory, host)) host_directory[0] = '\0';
-    } else if (rc == SLW_OK && fall_back_to_ptxas(found, resolved) != SLW_OK) {
-        slwi_error_copy(err, &why);
-        return why.code;
+    return find_host(request->search_path, t->host, &t->why) == SLW_OK ? SLW_OK : SLW_E_MISS;
+}
+
+/* NVRTC where slipway-nvrtc was named, or is in the search path: MISS where it is neither. */
+static slw_code find_nvrtc(slwi_nvcc_toolchain *toolchain, const slw_toolchain_request *request, tools *t,
+                           slw_error *err) {
+    static const char *const names[] = {SLWI_NVRTC_DRIVER, NULL};
+    static const char *const assemblers[] = {"ptxas", NULL};
+    const int is_named = slwi_nvrtc_is_driver(t->resolved);
+    char library[SLWI_TOOL_PATH_MAX];
+    char ptxas[SLWI_TOOL_PATH_MAX];
+    char found[SLWI_TOOL_PATH_MAX];
+    char driver[SLWI_TOOL_PATH_MAX];
+    if (is_ptxas(t->resolved) && request->compiler != NULL) return SLW_E_MISS;
+    if (is_named) {
+        memcpy(found, t->found, sizeof(found));
+        memcpy(driver, t->resolved, sizeof(driver));
+    } else if (find("NVRTC driver", names, NULL, request->search_path, found, driver, NULL) != SLW_OK) {
+        return SLW_E_MISS;
     }
-    if (rc == SLW_E_MISS) rc = SLW_OK;
-    if (rc == SLW_OK && toolchain->host == NULL) rc = keep_missing(toolchain, &why, err);
-    if (rc == SLW_OK) rc = keep(toolchain, found, &toolchain->found, err);
-    if (rc == SLW_OK) rc = keep(toolchain, resolved, &toolchain->driver, err);
-    const char *const more[] = {host_directory[0] != '\0' ? host_directory : NULL, NULL};
-    return rc == SLW_OK ? slwi_tool_make_path(&toolchain->allocator, resolved, more, &toolchain->path, err) : rc;
+    /* The assembler that NVRTC was shipped with lies beside it; any other will do. */
+    slw_code rc = slwi_nvrtc_find_library(&toolchain->allocator, t->resolved, library, is_named ? err : NULL);
+    if (rc == SLW_OK && !slwi_nvrtc_find_assembler(library, ptxas)) {
+        char met[SLWI_TOOL_PATH_MAX];
+        rc = find("PTX assembler", assemblers, NULL, request->search_path, met, ptxas, is_named ? err : NULL);
+    }
+    if (rc != SLW_OK) return is_named || rc == SLW_E_NO_MEMORY ? rc : SLW_E_MISS;
+    memcpy(t->found, found, sizeof(found));
+    memcpy(t->resolved, driver, sizeof(driver));
+    rc = keep(toolchain, library, &toolchain->library, err);
+    return rc == SLW_OK ? keep(toolchain, ptxas, &toolchain->assembler, err) : rc;
+}
+
+static slw_code choose_tools(slwi_nvcc_toolchain *toolchain, const slw_toolchain_request *request, tools *t,
+                             slw_error *err) {
+    slw_code rc = find_nvcc(request, t);
+    if (rc == SLW_OK) return keep(toolchain, t->host, &toolchain->host, err);
+    if (rc == SLW_E_MISS || (rc == SLW_E_TOOL_MISSING && request->compiler == NULL)) {
+        const slw_code missing = rc;
+        if (rc != SLW_E_MISS) t->resolved[0] = '\0';
+        rc = find_nvrtc(toolchain, request, t, err);
+        if (rc != SLW_E_MISS) return rc;
+        if (missing == SLW_E_MISS && (is_ptxas(t->resolved) || fall_back_to_ptxas(t->found, t->resolved) == SLW_OK))
+            return keep_missing(toolchain, &t->why, err);
+    }
+    slwi_error_copy(err, &t->why);
+    return t->why.code;
+}
+
+static slw_code find_tools(slwi_nvcc_toolchain *toolchain, const slw_toolchain_request *request, slw_error *err) {
+    static const slw_error no_error = SLW_ERROR_INIT;
+    char directory[SLWI_TOOL_PATH_MAX] = "";
+    tools *t = slwi_alloc_zero(&toolchain->allocator, sizeof(*t));
+    if (t == NULL) return slwi_fail_memory(err, sizeof(*t));
+    t->why = no_error;
+    slw_code rc = choose_tools(toolchain, request, t, err);
+    if (rc == SLW_OK) rc = keep(toolchain, t->found, &toolchain->found, err);
+    if (rc == SLW_OK) rc = keep(toolchain, t->resolved, &toolchain->driver, err);
+    if (toolchain->host != NULL && !slwi_tool_directory(directory, toolchain->host)) directory[0] = '\0';
+    const char *const more[] = {directory[0] != '\0' ? directory : NULL, NULL};
+    if (rc == SLW_OK) rc = slwi_tool_make_path(&toolchain->allocator, t->resolved, more, &toolchain->path, err);
+    slwi_free(&toolchain->allocator, t);
+    return rc;
 }
 
 /* ---- the answer: remembered or asked for ---- */
@@ -157,9 +214,15 @@ static slw_code ask(void *context, slw_cancel *cancel, slwi_tool_answer *answer,
 }
 
 static slw_code find_answer(slwi_nvcc_toolchain *toolchain, slw_cancel *cancel, slw_error *err) {
-    const char *const fixed[] = {
-        toolchain->host != NULL ? toolchain->host : "ptxas alone", slwi_nvcc_compile_after[0],
-        slwi_nvcc_reproducible[0], slwi_nvcc_reproducible[1], slwi_nvcc_reproducible[2], NULL};
+    const char *const fixed[] = {toolchain->host != NULL      ? toolchain->host
+                                 : toolchain->library != NULL ? toolchain->library
+                                                              : "ptxas alone",
+                                 toolchain->assembler != NULL ? toolchain->assembler : "",
+                                 slwi_nvcc_compile_after[0],
+                                 slwi_nvcc_reproducible[0],
+                                 slwi_nvcc_reproducible[1],
+                                 slwi_nvcc_reproducible[2],
+                                 NULL};
     const slwi_tool_question question = {
         .allocator = &toolchain->allocator,
         .memo = toolchain->memo,
@@ -205,6 +268,8 @@ void slwi_nvcc_toolchain_close(slwi_nvcc_toolchain **toolchain) {
     slwi_free(&allocator, dead->found);
     slwi_free(&allocator, dead->driver);
     slwi_free(&allocator, dead->host);
+    slwi_free(&allocator, dead->library);
+    slwi_free(&allocator, dead->assembler);
     slwi_free(&allocator, dead->path);
     slwi_free(&allocator, dead->missing);
     slwi_free(&allocator, dead);

@@ -1,7 +1,8 @@
 /* nvcc with the host compiler it drives, and ptxas: found, asked, proved.
  *
- * Where there is no nvcc, or it has no C++ compiler to preprocess with, ptxas alone assembles PTX: a toolchain that
- * begins with one kind of source only, and says for the other what is missing. */
+ * Where there is no nvcc, or it has no C++ compiler to preprocess with, NVRTC compiles CUDA C: a library, run by
+ * slipway-nvrtc as a program of its own (nvrtc.h). Where that is not there either, ptxas alone assembles PTX: a
+ * toolchain that begins with one kind of source only, and says for the other what is missing. */
 #ifndef SLWI_NVCC_TOOLCHAIN_H
 #define SLWI_NVCC_TOOLCHAIN_H
 
@@ -11,10 +12,12 @@
 
 typedef struct slwi_nvcc_toolchain {
     slw_allocator allocator;
-    char *found;  /* as the search met it: /usr/local/cuda/bin/nvcc */
-    char *driver; /* nvcc, or ptxas where that is all there is; with every link followed: this is what is started */
-    char *host;   /* the C++ compiler nvcc drives, with every link followed; NULL: ptxas alone */
-    char *path;   /* PATH of every child */
+    char *found;     /* as the search met it: /usr/local/cuda/bin/nvcc */
+    char *driver;    /* nvcc, slipway-nvrtc or ptxas, with every link followed: this is what is started */
+    char *host;      /* the C++ compiler nvcc drives, with every link followed; NULL: it is not nvcc */
+    char *library;   /* of NVRTC, with every link followed; NULL: it is not slipway-nvrtc */
+    char *assembler; /* ptxas beside NVRTC; NULL: nvcc names its own, or `driver` is it */
+    char *path;      /* PATH of every child */
     slwi_tool_answer answer;
     slw_memo *memo;          /* borrowed; NULL: none */
     slw_digest driver_proof; /* of the driver's path and bytes */
@@ -51,7 +54,7 @@ extern const char *const slwi_nvcc_compile_after[];
 /* Names that nvcc makes up for what has none in a source come from these, not from the source's path. The source's
    digest is set behind them. Versions before 12 have no such option. */
 extern const char *const slwi_nvcc_reproducible[];
-#define SLWI_NVCC_SEED "-frandom-seed=slipway-"
+#define SLWI_NVCC_SEED        "-frandom-seed=slipway-"
 #define SLWI_NVCC_PATH_OPTION "-Xcicc"
 #define SLWI_NVCC_PATH_VALUE  "--orig_src_path_name,/slipway/"
 

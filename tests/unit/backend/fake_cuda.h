@@ -39,10 +39,11 @@ CUDA_UNUSED static const char *fake_toolkit(void) {
     slt_shell("cp '%s'/*.txt '%s/answers'", slt_fixture("cu/answers"), top);
     slt_shell("cp '%s' '%s/answers/kernel.ptx'", slt_fixture("ptx/k1_90.ptx"), top);
     slt_shell("cp '%s' '%s/answers/kernel.cubin'", slt_fixture("cubin/k1_sm90.cubin"), top);
-    slt_shell("cd '%s' && echo bitcode >nvvm/libdevice/libdevice.10.bc && echo 'TOP = $(_HERE_)/..' >bin/nvcc.profile && "
-              "echo '/* runtime */' >targets/x86_64-linux/include/cuda_runtime.h && "
-              "echo '/* cccl */' >targets/x86_64-linux/include/cccl/atomic",
-              top);
+    slt_shell(
+        "cd '%s' && echo bitcode >nvvm/libdevice/libdevice.10.bc && echo 'TOP = $(_HERE_)/..' >bin/nvcc.profile && "
+        "echo '/* runtime */' >targets/x86_64-linux/include/cuda_runtime.h && "
+        "echo '/* cccl */' >targets/x86_64-linux/include/cccl/atomic",
+        top);
     return top;
 }
 

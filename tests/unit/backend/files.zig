@@ -35,6 +35,7 @@ pub const tests: []const []const u8 = &.{
     "test_nvcc_options",
     "test_nvcc_stages",
     "test_nvcc_toolchain",
+    "test_nvrtc",
     "test_pitfall_04_headers",
     "test_pitfall_05_environment",
     "test_ptx_cases",

@@ -204,7 +204,8 @@ END_TEST
 /* ---- errors ---- */
 
 START_TEST(a_syntax_error_has_a_place) {
-    expect(compile("__global__ void f(int *p) {\n    q = 1;\n}\n", "src/k.cu", "sm_90"), SLW_E_COMPILE_FAILED, "COMPILER");
+    expect(compile("__global__ void f(int *p) {\n    q = 1;\n}\n", "src/k.cu", "sm_90"), SLW_E_COMPILE_FAILED,
+           "COMPILER");
     ck_assert_str_eq(world->err.path, "src/k.cu");
     ck_assert_uint_eq(world->err.line, 2);
     ck_assert_ptr_nonnull(strstr(world->err.message, "identifier \"q\" is undefined"));
@@ -254,8 +255,8 @@ START_TEST(no_space) {
     slt_shell("test -z \"$(ls -A '%s')\"", world->private_root);
     ck_assert_int_eq(umount(world->private_root), 0);
     ck_assert_msg(rc == SLW_E_COMPILE_FAILED || rc == SLW_E_STORAGE, "%s %s", slw_code_name(rc), world->err.message);
-    ck_assert_msg(strstr(world->words, "No space left") != NULL || strstr(world->err.message, "ENOSPC") != NULL, "%s\n%s",
-                  world->err.message, world->words);
+    ck_assert_msg(strstr(world->words, "No space left") != NULL || strstr(world->err.message, "ENOSPC") != NULL,
+                  "%s\n%s", world->err.message, world->words);
     cuda_nothing_left(world);
 }
 END_TEST
@@ -304,7 +305,8 @@ START_TEST(pitfall_04_headers_of_nvcc) {
     options.target = "sm_90";
     for (int i = 0; i < 2; i++) {
         slt_write_file(slt_path(root, "factor.h", NULL), i == 0 ? "#define FACTOR 1" : "#define FACTOR 2", 16, 0644);
-        expect(slw_compile(world->compiler, &source, &options, &world->report, &world->cached, &world->err), SLW_OK, NULL);
+        expect(slw_compile(world->compiler, &source, &options, &world->report, &world->cached, &world->err), SLW_OK,
+               NULL);
         expect_disposition(SLW_PUBLISHED);
         cuda_forget(world);
     }
@@ -322,14 +324,24 @@ END_TEST
 
 START_TEST(pitfall_05_nvcc_inherits_nothing) {
     static const char *const hostile[][2] = {
-        {"NVCC_APPEND_FLAGS", "-DTRAP"}, {"NVCC_PREPEND_FLAGS", "-DTRAP"}, {"NVCC_CCBIN", "/nonexistent/g++"},
-        {"CUDA_PATH", "/nonexistent"},   {"CUDA_HOME", "/nonexistent"},    {"CICC_PATH", "/nonexistent"},
-        {"CPATH", "/nonexistent"},       {"LD_LIBRARY_PATH", "/nonexistent"}, {"CPLUS_INCLUDE_PATH", "/nonexistent"},
-        {"SOURCE_DATE_EPOCH", "12345"},  {"PATH", "/nonexistent"},         {"PWD", "/somewhere"},
-        {"NVVMIR_LIBRARY_DIR", "/nonexistent"}, {"PTXAS_FLAGS", "-O0"},
+        {"NVCC_APPEND_FLAGS", "-DTRAP"},
+        {"NVCC_PREPEND_FLAGS", "-DTRAP"},
+        {"NVCC_CCBIN", "/nonexistent/g++"},
+        {"CUDA_PATH", "/nonexistent"},
+        {"CUDA_HOME", "/nonexistent"},
+        {"CICC_PATH", "/nonexistent"},
+        {"CPATH", "/nonexistent"},
+        {"LD_LIBRARY_PATH", "/nonexistent"},
+        {"CPLUS_INCLUDE_PATH", "/nonexistent"},
+        {"SOURCE_DATE_EPOCH", "12345"},
+        {"PATH", "/nonexistent"},
+        {"PWD", "/somewhere"},
+        {"NVVMIR_LIBRARY_DIR", "/nonexistent"},
+        {"PTXAS_FLAGS", "-O0"},
     };
-    static const char text[] = "#ifdef TRAP\n#error trapped\n#endif\n__device__ const char when[] = __DATE__ __TIME__;\n"
-                               "extern \"C\" __global__ void k(char *p) { p[0] = when[threadIdx.x]; }\n";
+    static const char text[] =
+        "#ifdef TRAP\n#error trapped\n#endif\n__device__ const char when[] = __DATE__ __TIME__;\n"
+        "extern \"C\" __global__ void k(char *p) { p[0] = when[threadIdx.x]; }\n";
     slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
     size_t sizes[2];
     options.target = "sm_90";

@@ -106,8 +106,7 @@ static slw_code whole_job(slwi_nvcc_toolchain *t, const char *text, const char *
     slw_record_release(&record);
     if (rc == SLW_OK) rc = slwi_cuda_backend.job_option_record(job, &record, &err);
     slw_record_release(&record);
-    for (size_t i = is_ptx ? 1 : 0; rc == SLW_OK && i < 2; i++)
-        rc = slwi_cuda_backend.job_run(job, i, &context, &err);
+    for (size_t i = is_ptx ? 1 : 0; rc == SLW_OK && i < 2; i++) rc = slwi_cuda_backend.job_run(job, i, &context, &err);
     if (rc == SLW_OK) rc = slwi_cuda_backend.job_confirm(job, &context, &err);
     slwi_cuda_backend.job_close(job);
     slw_identity_release(&identity);

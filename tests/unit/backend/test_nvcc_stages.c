@@ -225,8 +225,7 @@ static slw_code compile_lowered(int *count, const char *extension, const char *t
     slw_lowered_source lowered = SLW_LOWERED_SOURCE_INIT;
     slw_source source = SLW_SOURCE_INIT;
     slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
-    if (body == NULL)
-        slt_ok(slw_record_string(NULL, (slw_bytes){"def f", 5}, &body, &world->err), &world->err);
+    if (body == NULL) slt_ok(slw_record_string(NULL, (slw_bytes){"def f", 5}, &body, &world->err), &world->err);
     lowered.language = "tiny 1";
     lowered.body = body;
     lowered.lower = lower;
@@ -271,8 +270,7 @@ int main(void) {
     tcase_add_test(c, names_are_only_names);
     tcase_add_test(c, the_shell_is_given_nothing_to_read);
     tcase_add_test(c, temporary_files_go_where_they_are_wanted);
-    tcase_add_loop_test(c, every_failure_is_typed_and_leaves_nothing, 0,
-                        (int)(sizeof(failing) / sizeof(*failing)));
+    tcase_add_loop_test(c, every_failure_is_typed_and_leaves_nothing, 0, (int)(sizeof(failing) / sizeof(*failing)));
     tcase_add_test(c, one_that_hangs_is_ended_with_its_children);
     tcase_add_test(c, what_ptxas_says_has_its_place);
     tcase_add_test(c, pitfall_04_what_nvcc_read_outside_is_named);

@@ -75,7 +75,7 @@ START_TEST(versions_of_ptx_are_read_or_not) {
     static const struct {
         const char *text;
         uint32_t number;
-    } cases[] = {{"9.0", 9000}, {"8.10", 8010}, {"10.2", 10002}, {"", 0},   {"9", 0},
+    } cases[] = {{"9.0", 9000}, {"8.10", 8010}, {"10.2", 10002}, {"", 0},  {"9", 0},
                  {"9.", 0},     {".9", 0},      {"9.0x", 0},     {"x", 0}, {"99999.1", 0}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         ck_assert_uint_eq(slwi_nvcc_isa_number(cases[i].text), cases[i].number);
@@ -230,7 +230,8 @@ END_TEST
 START_TEST(a_script_is_not_proved) {
     slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
     options.target = "sm_90";
-    slt_shell("cd '%s/bin' && mv nvcc real && ln -s real nvcc.d && printf '#!/bin/sh\\nexec \"%s/bin/hidden/bin/nvcc\" \"$@\"\\n' "
+    slt_shell("cd '%s/bin' && mv nvcc real && ln -s real nvcc.d && printf '#!/bin/sh\\nexec \"%s/bin/hidden/bin/nvcc\" "
+              "\"$@\"\\n' "
               ">nvcc && chmod 755 nvcc && mkdir -p hidden && cp -r ../answers ../nvvm ../targets ../lib hidden/ && "
               "mkdir hidden/bin && cp ptxas cudafe++ fatbinary nvcc.profile hidden/bin/ && cp real hidden/bin/nvcc",
               top, top);
