@@ -27,8 +27,7 @@ static const char *const texts[] = {
     "{\"t\":\"list\",\"v\":[]}",
     "{\"t\":\"tuple\",\"v\":[{\"t\":\"none\"},{\"t\":\"int\",\"v\":\"1\"}]}",
     "{\"t\":\"dict\",\"v\":[]}",
-    "{\"t\":\"dict\",\"v\":[[{\"t\":\"str\",\"wtf8_hex\":\"\"},{\"t\":\"list\",\"v\":[{\"hex\":\"0a\",\"t\":\"bytes\"}]"
-    "}]]}",
+    "{\"t\":\"dict\",\"v\":[[{\"t\":\"str\",\"wtf8_hex\":\"\"},{\"t\":\"list\",\"v\":[{\"t\":\"none\"}]}]]}",
 };
 
 static slw_code write(const slw_record *record, const slw_allocator *allocator, size_t limit, slwi_buffer *out) {
