@@ -14,6 +14,7 @@ pub const tests: []const []const u8 = &.{
     "test_cubin_same_as_ptx",
     "test_cuda_backend",
     "test_cuda_compile",
+    "test_cuda_fixtures",
     "test_cuda_kinds",
     "test_disassemble",
     "test_fatbin_read",
