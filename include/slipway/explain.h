@@ -29,12 +29,12 @@ typedef struct slw_explain_options {
 #define SLW_EXPLAIN_OPTIONS_INIT                                                                                       \
     { sizeof(slw_explain_options), 0 }
 
-/* Derives the key of a request exactly as slw_compile does, asks the store as slw_compile does, and for a miss finds the
-   nearest entries: those of the same source name and backend first, of these the ones with the fewest differences, of
-   equal ones the last used. `options` and `how` may be NULL.
-   `out` is the caller's, to be given to slw_explanation_release. Failure: `out` untouched; what slw_compile gives before
-   its first stage (USAGE, INVALID_SOURCE, UNSUPPORTED_INPUT, LIMIT, FORKED, TIMEOUT, CANCELLED), STORAGE, NO_MEMORY. An
-   entry that is damaged, or that no slw_compile made, is skipped and counted.
+/* Derives the key of a request exactly as slw_compile does, asks the store as slw_compile does, and for a miss finds
+   the nearest entries: those of the same source name and backend first, of these the ones with the fewest differences,
+   of equal ones the last used. `options` and `how` may be NULL.
+   `out` is the caller's, to be given to slw_explanation_release. Failure: `out` untouched; what slw_compile gives
+   before its first stage (USAGE, INVALID_SOURCE, UNSUPPORTED_INPUT, LIMIT, FORKED, TIMEOUT, CANCELLED), STORAGE,
+   NO_MEMORY. An entry that is damaged, or that no slw_compile made, is skipped and counted.
    Threads: as slw_compile, any. Processes: none but those that slw_compile starts to make a key (-march=native).
    Cost: a key, a look-up, and of a miss two small files of every entry; memory for the nearest ones, not for all. */
 SLW_API SLW_MUST_CHECK slw_code slw_explain(slw_compiler *compiler, const slw_source *source,
@@ -42,9 +42,9 @@ SLW_API SLW_MUST_CHECK slw_code slw_explain(slw_compiler *compiler, const slw_so
                                             slw_explanation **out, slw_error *err);
 
 /* Compares the entry of a key (its text, or its first digits, at least 4) with the others. OK: ENTRY, or MISS where no
-   entry has that key, with nothing to compare. Failure: `out` untouched; USAGE (BAD_DIGEST; AMBIGUOUS: several keys begin
-   so, in `tried`), INVALID_ENTRY (the entry is there and damaged), INVALID_METADATA (no slw_compile made it), LIMIT,
-   STORAGE, NO_MEMORY. Threads: any. Cost: as above. */
+   entry has that key, with nothing to compare. Failure: `out` untouched; USAGE (BAD_DIGEST; AMBIGUOUS: several keys
+   begin so, in `tried`), INVALID_ENTRY (the entry is there and damaged), INVALID_METADATA (no slw_compile made it),
+   LIMIT, STORAGE, NO_MEMORY. Threads: any. Cost: as above. */
 SLW_API SLW_MUST_CHECK slw_code slw_explain_key(slw_store *store, const char *key, const slw_explain_options *how,
                                                 slw_explanation **out, slw_error *err);
 

@@ -6,7 +6,8 @@
 
 typedef struct slwi_inventory_item {
     /* Static: "file" and "program" (each file that its loader maps, by the path it was found at), "tree", "absent" (a
-       tree that is not there), "build_id", "claimed_tree" (by where it lies alone), all of a path; "environment", "unset", "claim" and "digest", all of a name. */
+       tree that is not there), "build_id", "claimed_tree" (by where it lies alone), all of a path; "environment",
+       "unset", "claim" and "digest", all of a name. */
     const char *kind;
     const char *name;
     const char *value; /* of a variable or a claim that is not too long; NULL: `digest` says it */

@@ -36,8 +36,8 @@ typedef struct slwi_entry_document {
 
 /* Appends the document to a buffer; the caller asks slwi_buffer_status. */
 void slwi_entry_document_write(const slwi_entry_document *document, slwi_buffer *out);
-/* The members that say what a key is made of alone ("inputs", "name", "record", "toolchain", and "target" where it is not
-   NULL): of a request that has no entry yet. Never read as a document. */
+/* The members that say what a key is made of alone ("inputs", "name", "record", "toolchain", and "target" where it is
+   not NULL): of a request that has no entry yet. Never read as a document. */
 void slwi_entry_document_write_inputs(const slwi_entry_document *document, const char *target, slwi_buffer *out);
 
 /* The contract in a document: OK with *out NULL where its schema, or the contract's, is another one (read the binary

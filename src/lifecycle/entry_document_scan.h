@@ -4,8 +4,8 @@
 
 #include "buffer.h"
 
-/* Appends the document without its members "inputs" and "toolchain". 0: the text is not compact JSON of one object whose
-   members rise, or there was no memory (out->failed); what was appended is then of no use. */
+/* Appends the document without its members "inputs" and "toolchain". 0: the text is not compact JSON of one object
+   whose members rise, or there was no memory (out->failed); what was appended is then of no use. */
 int slwi_entry_document_shorten(slw_bytes text, slwi_buffer *out);
 
 #endif

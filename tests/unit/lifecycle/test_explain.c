@@ -340,8 +340,8 @@ START_TEST(each_input_is_the_one_that_is_named) {
 }
 END_TEST
 
-/* The compiler itself: a copy of the real one by a path of its own, and then with one byte more. It says the same version
-   before and after. */
+/* The compiler itself: a copy of the real one by a path of its own, and then with one byte more. It says the same
+   version before and after. */
 START_TEST(a_compiler_that_says_the_same_version) {
     request r = base_request();
     char path[320];
@@ -489,7 +489,8 @@ static const char *slot_of(const slw_source *source, const slw_compile_options *
     return directory;
 }
 
-/* Its own damaged entry is what the store says; another one's is skipped and counted, as is one that no compile made. */
+/* Its own damaged entry is what the store says; another one's is skipped and counted, as is one that no compile
+   made. */
 START_TEST(damaged_and_foreign_entries_are_skipped) {
     request r = base_request();
     settle(&r);

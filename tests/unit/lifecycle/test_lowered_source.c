@@ -112,7 +112,8 @@ static void setup_record(void) {
     world.err = fresh;
 }
 
-/* Forms that differ in one thing each: no two of them have one record. The first is what the others are changed from. */
+/* Forms that differ in one thing each: no two of them have one record. The first is what the others are changed
+   from. */
 static void nothing(form *f) {
     (void)f;
 }
