@@ -58,16 +58,17 @@ static int same_header(const slwi_elf_section *a, const slwi_elf_section *b) {
            a->entry_size == b->entry_size;
 }
 
-static void say(slwi_binary_difference *out, uint64_t offset, slw_bytes section) {
-    out->kind = SLWI_DIFFERS;
+static void say(slwi_binary_difference *out, slwi_difference kind, uint64_t offset, slw_bytes section) {
+    out->kind = kind;
     out->offset_bytes = offset;
     const size_t size = section.size < sizeof out->section - 1 ? section.size : sizeof out->section - 1;
     if (size > 0) memcpy(out->section, section.data, size);
     out->section[size] = '\0';
 }
 
-/* 1: the same, or debug sections whose bytes differ (counted); 0: said where they differ. */
-static int compare_section(const slwi_elf *a, const slwi_elf *b, uint32_t index, uint32_t *debug_sections,
+/* 1: the same, or debug sections that differ, and the first of them is said in `debug`; 0: said in `out` where they
+   differ. */
+static int compare_section(const slwi_elf *a, const slwi_elf *b, uint32_t index, slwi_binary_difference *debug,
                            slwi_binary_difference *out) {
     slwi_elf_section x = {0}, y = {0};
     if (slwi_elf_section_at(a, index, &x, NULL) != SLW_OK || slwi_elf_section_at(b, index, &y, NULL) != SLW_OK)
@@ -75,10 +76,11 @@ static int compare_section(const slwi_elf *a, const slwi_elf *b, uint32_t index,
     const int same = same_header(&x, &y);
     if (same && x.size == y.size && same_bytes(x.bytes, y.bytes)) return 1;
     if (same && (is_debug(&x) || (is_build_id(&x) && x.size == y.size))) {
-        (*debug_sections)++;
+        if (debug->kind == SLWI_SAME)
+            say(debug, SLWI_DEBUG_ONLY, x.offset + first_difference(x.bytes, y.bytes), x.name);
         return 1;
     }
-    say(out, x.offset + (same ? first_difference(x.bytes, y.bytes) : 0), x.name);
+    say(out, SLWI_DIFFERS, x.offset + (same ? first_difference(x.bytes, y.bytes) : 0), x.name);
     return 0;
 }
 
@@ -105,7 +107,7 @@ static int compare_segment(const slwi_elf *a, const slwi_elf *b, uint32_t index,
     const int same = x.type == y.type && x.flags == y.flags && x.address == y.address &&
                      x.memory_size == y.memory_size && x.alignment == y.alignment && x.bytes.size == y.bytes.size;
     if (!same || x.bytes.size > *budget) {
-        say(out, x.offset, no_name);
+        say(out, SLWI_DIFFERS, x.offset, no_name);
         return 0;
     }
     *budget -= x.bytes.size;
@@ -116,7 +118,7 @@ static int compare_segment(const slwi_elf *a, const slwi_elf *b, uint32_t index,
         if (at == x.bytes.size) return 1;
         const uint64_t end = end_of_free_bytes(a, x.offset + at);
         if (end == 0 || end_of_free_bytes(b, y.offset + at) == 0) {
-            say(out, x.offset + at, no_name);
+            say(out, SLWI_DIFFERS, x.offset + at, no_name);
             return 0;
         }
         at = end - x.offset < x.bytes.size ? (size_t)(end - x.offset) : x.bytes.size;
@@ -133,18 +135,18 @@ static int same_elf_headers(const slwi_elf *a, const slwi_elf *b) {
 /* `out` holds the first byte that differs, as in any file; refined where both are ELF. */
 static void compare_elf(slw_bytes a, slw_bytes b, slwi_binary_difference *out) {
     slwi_elf x, y;
-    uint32_t debug_sections = 0;
+    slwi_binary_difference debug = {.kind = SLWI_SAME};
     if (slwi_elf_open(a, NULL, &x, NULL) != SLW_OK || slwi_elf_open(b, NULL, &y, NULL) != SLW_OK) return;
     if (!same_elf_headers(&x, &y)) return;
     for (uint32_t i = 0; i < x.section_count; i++) {
-        if (!compare_section(&x, &y, i, &debug_sections, out)) return;
+        if (!compare_section(&x, &y, i, &debug, out)) return;
     }
     uint64_t budget = 8 * (uint64_t)a.size;
     for (uint32_t i = 0; i < x.segment_count; i++) {
         if (!compare_segment(&x, &y, i, &budget, out)) return;
     }
     /* Only what lies between the sections differs where no section does. */
-    if (debug_sections > 0) out->kind = SLWI_DEBUG_ONLY;
+    if (debug.kind != SLWI_SAME) *out = debug;
 }
 
 void slwi_binary_compare(slw_bytes a, slw_bytes b, slwi_binary_difference *out) {

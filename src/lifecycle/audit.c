@@ -105,7 +105,8 @@ static void say_difference(comparison *c, const char *name, const slwi_binary_di
     if (c->kind == SLWI_DEBUG_ONLY) {
         set_place(c, "DEBUG_ONLY", name, difference->offset_bytes, now, stored);
         (void)snprintf(c->err->message, sizeof c->err->message,
-                       "%.128s differs, from byte %llu on, in debug sections alone", name, at);
+                       "%.128s differs from byte %llu on, in %.128s, and in debug sections alone", name, at,
+                       difference->section);
         return;
     }
     set_place(c, "NOT_REPRODUCED", name, difference->offset_bytes, now, stored);

@@ -36,7 +36,7 @@ slw_code slwi_contract_renew(const slw_allocator *allocator, const slw_contract 
 typedef enum slwi_difference { SLWI_SAME = 0, SLWI_DEBUG_ONLY = 1, SLWI_DIFFERS = 2 } slwi_difference;
 typedef struct slwi_binary_difference {
     slwi_difference kind;
-    uint64_t offset_bytes; /* in `a`; of DIFFERS the first that is no debug section's, else the first there is */
+    uint64_t offset_bytes; /* in `a`; of two ELF files the first that such a difference is made of */
     char section[128];     /* it lies in this one, where both are ELF files; cut; "" */
 } slwi_binary_difference;
 void slwi_binary_compare(slw_bytes a, slw_bytes b, slwi_binary_difference *out);

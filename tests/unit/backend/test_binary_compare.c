@@ -176,6 +176,34 @@ START_TEST(headers_names_and_tails_differ) {
 }
 END_TEST
 
+/* The vendors' compilers write a source's time and place; one byte of what runs, and it is not that any more. */
+START_TEST(code_for_gpus) {
+    static const char *const names[] = {"lineinfo_80_12.9.%d.cubin", "g_80_13.0.%d.cubin", "g_gfx90a.%d.hsaco"};
+    static const char *const debug[] = {".debug_line", ".debug_line", ".debug_str_offsets"};
+    static const char *const code[] = {".text.scale", ".text.scale", ".text"};
+    for (size_t i = 0; i < 3; i++) {
+        slw_bytes files[2];
+        for (int n = 0; n < 2; n++) {
+            char name[64], path[80];
+            (void)snprintf(name, sizeof name, names[i], n + 1);
+            (void)snprintf(path, sizeof path, "audit/%s", name);
+            files[n] = file_of(slt_fixture(path));
+        }
+        slwi_binary_difference difference = compare(files[0], files[1]);
+        ck_assert_msg(difference.kind == SLWI_DEBUG_ONLY, "%s: %s", names[i], difference.section);
+        ck_assert_str_eq(difference.section, debug[i]);
+        const slwi_elf_section section = section_of(files[1], code[i]);
+        const slwi_elf_section mine = section_of(files[0], code[i]);
+        *byte_of(files[1], section.offset + 9) ^= 1;
+        difference = compare(files[0], files[1]);
+        ck_assert_int_eq(difference.kind, SLWI_DIFFERS);
+        ck_assert_str_eq(difference.section, code[i]);
+        ck_assert_uint_eq(difference.offset_bytes, mine.offset + 9);
+        drop(files);
+    }
+}
+END_TEST
+
 /* A section that is loaded is none of debugging, whatever it is called. */
 START_TEST(a_loaded_section_of_such_a_name_differs) {
     static const char loaded[] = "__attribute__((section(\".debug_mine\"), used)) int mine = VALUE;\n";
@@ -231,6 +259,7 @@ int main(void) {
     tcase_add_test(c, a_build_id_alone);
     tcase_add_test(c, any_other_section_differs);
     tcase_add_test(c, headers_names_and_tails_differ);
+    tcase_add_test(c, code_for_gpus);
     tcase_add_test(c, a_loaded_section_of_such_a_name_differs);
     tcase_add_test(c, damage);
     suite_add_tcase(suite, c);

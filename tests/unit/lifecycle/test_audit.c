@@ -1,6 +1,7 @@
 /* Audits of hits: what they find, what they say of it, and that they never cost the hit. */
 #include "kit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,6 +10,7 @@
 #include "audit.h"
 #include "clock.h"
 #include "fail.h"
+#include "fault_os.h"
 #include "json.h"
 #include "os.h"
 
@@ -703,6 +705,37 @@ START_TEST(no_part_of_the_time_to_the_first_launch) {
 }
 END_TEST
 
+/* Whatever system call fails in the directory of the rebuild, the hit is had, and the audit says what it came to. */
+START_TEST(with_every_system_call_failing) {
+    noisy.replacement = build_in("near", "3.0f");
+    publish();
+    slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
+    options.audit = 1;
+    static const int numbers[] = {EIO, ENOSPC, EACCES};
+    unsigned failed = 0;
+    for (size_t e = 0; e < sizeof numbers / sizeof *numbers; e++) {
+        for (uint64_t n = 1;; n++) {
+            slt_fault_os_install(NULL);
+            slt_fault_os_add(
+                (slt_fault){.call = SLT_ANY, .path = "/slipway-build-", .nth = n, .error_number = numbers[e]});
+            slw_cached *cached = compile(&options, SLW_HIT);
+            const uint64_t fired = slt_fault_os_fired();
+            slt_fault_os_remove();
+            slw_cached_discard(&cached);
+            ck_assert_msg(strcmp(told.outcome, "SAME") == 0 || strcmp(told.outcome, "FAILED") == 0, "%llu: %s %s",
+                          (unsigned long long)n, told.outcome, told.error.message);
+            failed += strcmp(told.outcome, "FAILED") == 0;
+            /* What could not be removed stays; nothing else may. */
+            slt_shell("rm -rf '%s'/slipway-build-* && test -z \"$(ls -A '%s')\"", world.private_root,
+                      world.private_root);
+            if (fired == 0) break;
+            ck_assert_uint_lt(n, 400);
+        }
+    }
+    ck_assert_uint_gt(failed, 10);
+}
+END_TEST
+
 /* Whatever allocation fails, the hit is had or NO_MEMORY is said; nothing leaks, nothing stays. */
 START_TEST(without_memory) {
     noisy.replacement = build_in("near", "3.0f");
@@ -764,6 +797,7 @@ int main(void) {
     tcase_add_test(c, the_launch_binary_alone);
     tcase_add_test(c, a_source_that_is_lowered_is_lowered_again);
     tcase_add_test(c, no_part_of_the_time_to_the_first_launch);
+    tcase_add_test(c, with_every_system_call_failing);
     tcase_add_test(c, without_memory);
     suite_add_tcase(suite, c);
     if (access("/usr/bin/gcc", X_OK) != 0) {

@@ -578,6 +578,48 @@ START_TEST(very_many_problems) {
 }
 END_TEST
 
+/* Bytes changed, cut out and doubled: a configuration or a problem, never anything else. */
+START_TEST(damaged_configurations) {
+    (void)write_named("k.c", good_text);
+    static const char text[] =
+        "{\"schema\":1,\"jobs\":3,\"compilers\":{\"host\":\"/bin/cc\"},\"requests\":[\n"
+        "{\"source\":\"k.c\",\"flags\":[\"-O1\"],\"include_roots\":[\"inc\"],\"want\":\"private\"},\n"
+        "{\"source\":\"k.c\",\"targets\":[\"host\"],\"store_binary_only\":true}]}";
+    uint32_t state = 7;
+    unsigned good = 0;
+    for (int round = 0; round < 6000; round++) {
+        char copy[2 * sizeof text];
+        size_t size = sizeof text - 1;
+        memcpy(copy, text, size);
+        for (int change = 0; change <= round % 3; change++) {
+            state = state * 1664525u + 1013904223u;
+            const size_t at = (state >> 8) % size, length = (state >> 4) % 7 < size - at ? (state >> 4) % 7 : size - at;
+            if (round % 4 == 0) {
+                copy[at] = (char)(state >> 24);
+            } else if (round % 4 == 1) {
+                copy[at] = "{}[],:\"\\0n"[(state >> 24) % 10];
+            } else if (round % 4 == 2) {
+                memmove(copy + at, copy + at + length, size - at - length);
+                size -= length;
+            } else if (size + length <= sizeof copy) {
+                memmove(copy + at + length, copy + at, size - at);
+                size += length;
+            }
+        }
+        const slw_warm_config_options o = config_options();
+        slw_warm_config *config = NULL;
+        forget();
+        const slw_code rc = slw_warm_config_parse(&o, (slw_bytes){copy, size}, &config, &world.err);
+        ck_assert_int_eq(rc == SLW_OK, config != NULL);
+        ck_assert_int_eq(rc == SLW_OK, told.problem_count == 0);
+        ck_assert_int_eq(world.err.code, rc);
+        good += rc == SLW_OK;
+        slw_warm_config_release(&config);
+    }
+    ck_assert_uint_gt(good, 10);
+}
+END_TEST
+
 START_TEST(configurations_without_memory) {
     (void)write_named("k.c", good_text);
     static const char text[] = HEAD "{\"source\":\"k.c\",\"flags\":[\"-O1\"],\"include_roots\":[\"inc\"]},\n"
@@ -635,6 +677,7 @@ int main(void) {
     tcase_add_loop_test(c, wrong_configurations, 0, (int)(sizeof wrongs / sizeof *wrongs));
     tcase_add_test(c, every_problem_is_told);
     tcase_add_test(c, very_many_problems);
+    tcase_add_test(c, damaged_configurations);
     tcase_add_test(c, configurations_without_memory);
     tcase_add_test(c, lists_without_memory);
     suite_add_tcase(suite, c);
