@@ -3,6 +3,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,15 @@ typedef struct problem {
     slw_error error;
 } problem;
 
+/* What became of the audit of one hit. */
+typedef struct audit {
+    char key[SLW_DIGEST_TEXT_SIZE];
+    char backend[32], target[64], outcome[16];
+    uint64_t duration_ns;
+    int has_error;
+    slw_error error; /* without the compiler's words */
+} audit;
+
 typedef struct warm {
     const cli_options *options;
     const char *path;
@@ -36,6 +46,10 @@ typedef struct warm {
     slw_warm_counts counts;
     problem *problems;
     size_t problem_count;
+    slw_metrics *metrics; /* NULL without --audit */
+    pthread_mutex_t lock; /* of the audits, which are told on the threads of the compiles */
+    audit *audits;
+    size_t audit_count, audits_differ;
     uint32_t jobs;
     uint64_t timeout_ns;
 } warm;
@@ -120,7 +134,14 @@ static slw_code check_options(warm *w, slw_error *err) {
     return code == SLW_OK ? cli_timeout(w->options, &w->timeout_ns, err) : code;
 }
 
+static void on_event(void *context, const slw_event *event);
+
 static slw_code open_store(warm *w, slw_error *err) {
+    slw_metrics_options metrics = SLW_METRICS_OPTIONS_INIT;
+    metrics.listener = on_event;
+    metrics.context = w;
+    const slw_code code = w->options->audit ? slw_metrics_create(&metrics, &w->metrics, err) : SLW_OK;
+    if (code != SLW_OK) return code;
     if (cli_find_places(w->options, &w->places, err) != 0) return err->code;
     if (w->places.cache == NULL) return cli_usage(err, "NO_CACHE", "there is no cache: %s", w->places.why_no_cache);
     w->memo = cli_open_memo(w->options, &w->places);
@@ -128,6 +149,29 @@ static slw_code open_store(warm *w, slw_error *err) {
 }
 
 /* ---- while it goes on -------------------------------------------------------------------------------------------- */
+
+static void on_event(void *context, const slw_event *event) {
+    warm *w = context;
+    if (event->phase != SLW_PHASE_AUDIT) return;
+    (void)pthread_mutex_lock(&w->lock);
+    w->audits_differ += strcmp(event->outcome, "DIFFERS") == 0;
+    audit *larger = realloc(w->audits, (w->audit_count + 1) * sizeof *larger);
+    if (larger != NULL) {
+        w->audits = larger;
+        audit *a = &larger[w->audit_count++];
+        memset(a, 0, sizeof *a);
+        snprintf(a->key, sizeof a->key, "%s", event->key != NULL ? event->key : "");
+        snprintf(a->backend, sizeof a->backend, "%s", event->backend != NULL ? event->backend : "");
+        snprintf(a->target, sizeof a->target, "%s", event->target != NULL ? event->target : "");
+        snprintf(a->outcome, sizeof a->outcome, "%s", event->outcome);
+        a->duration_ns = event->duration_ns;
+        a->has_error = event->error != NULL;
+        if (a->has_error) a->error = *event->error;
+        a->error.diagnostics = NULL;
+        a->error.diagnostics_size = 0;
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+}
 
 static const char *target_of(const slw_warm_request *request) {
     return request->options.target != NULL ? request->options.target : "host";
@@ -185,6 +229,8 @@ static slw_code build(warm *w, slw_error *err) {
     slw_code code = take_requests(w, options.compiler.compiler, err);
     if (code != SLW_OK) return code;
     options.compiler.compiler = NULL;
+    options.compiler.metrics = w->metrics;
+    options.compiler.audits_per_million = w->options->audit ? 1000000 : 0;
     options.jobs = w->jobs != 0 ? w->jobs : slw_warm_config_jobs(w->config);
     options.keep_going = w->options->keep_going || slw_warm_config_keep_going(w->config);
     options.listener = on_result;
@@ -204,6 +250,25 @@ static void put_counts(cli_json *json, const slw_warm_counts *counts) {
     put_u64(json, "not_run", counts->not_run);
     put_u64(json, "not_as_wanted", counts->not_as_wanted);
     put_end(json, '}');
+}
+
+static void put_audits(cli_json *json, const warm *w) {
+    put_array(json, "audits");
+    for (size_t i = 0; i < w->audit_count; i++) {
+        const audit *a = &w->audits[i];
+        put_object(json, NULL);
+        put_text(json, "key", a->key);
+        put_text(json, "backend", a->backend);
+        put_text(json, "target", a->target);
+        put_text(json, "outcome", a->outcome);
+        put_u64(json, "duration_ns", a->duration_ns);
+        if (a->has_error)
+            put_error(json, "error", &a->error);
+        else
+            put_null(json, "error");
+        put_end(json, '}');
+    }
+    put_end(json, ']');
 }
 
 static int print_json(const warm *w) {
@@ -231,6 +296,7 @@ static int print_json(const warm *w) {
     }
     put_end(&json, ']');
     put_counts(&json, &w->counts);
+    if (w->options->audit) put_audits(&json, w);
     return put_close(&json);
 }
 
@@ -240,6 +306,11 @@ static int print_table(const warm *w) {
         const slw_error *error = w->outcomes[i].error;
         if (error == NULL || error->diagnostics == NULL || error->diagnostics_size == 0) continue;
         printf("%s for %s:\n%s\n", source_of(w, &w->requests[i]), target_of(&w->requests[i]), error->diagnostics);
+    }
+    for (size_t i = 0; i < w->audit_count; i++) {
+        const audit *a = &w->audits[i];
+        printf("audit %-10s %.12s %s %s%s%s\n", a->outcome, a->key, a->backend, a->target,
+               a->error.message[0] != '\0' ? ": " : "", a->error.message);
     }
     printf("%zu hits, %zu published, %zu private, %zu failed, %zu not run", w->counts.hits, w->counts.published,
            w->counts.built_private, w->counts.failed, w->counts.not_run);
@@ -290,9 +361,11 @@ static void finish(warm *w) {
     free(w->outcomes);
     free(w->requests);
     free(w->problems);
+    free(w->audits);
     slw_warm_config_release(&w->config);
     slw_memo_close(&w->memo);
     slw_store_close(&w->store);
+    slw_metrics_release(&w->metrics);
     cli_free_places(&w->places);
     free(w->directory);
     free(w->text);
@@ -300,6 +373,10 @@ static void finish(warm *w) {
 
 int verb_warm(const cli_options *options, slw_error *err) {
     warm w = {.options = options, .path = options->files.items[0], .counts = SLW_WARM_COUNTS_INIT};
+    if (pthread_mutex_init(&w.lock, NULL) != 0) {
+        (void)no_memory(err);
+        return cli_fail(options, err);
+    }
     slw_code code = check_options(&w, err);
     if (code == SLW_OK) code = read_config(&w, err);
     if (code == SLW_OK) code = open_store(&w, err);
@@ -308,7 +385,8 @@ int verb_warm(const cli_options *options, slw_error *err) {
     if (code != SLW_OK)
         status = w.problem_count > 0 ? print_problems(&w, err) : cli_fail(options, err);
     else if ((status = options->json ? print_json(&w) : print_table(&w)) == 0)
-        status = w.counts.not_as_wanted > 0;
+        status = w.counts.not_as_wanted > 0 || w.audits_differ > 0;
     finish(&w);
+    (void)pthread_mutex_destroy(&w.lock);
     return status;
 }

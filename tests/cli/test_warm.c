@@ -74,6 +74,18 @@ START_TEST(cold_then_hot_from_anywhere) {
     ck_assert_msg(r.status == 0, "%d %s %s", r.status, r.out, r.err);
     ck_assert_str_eq(command_text(r.json, "disposition"), "HIT");
     command_free(&r);
+    /* And each hit is built again the same. */
+    r = command_run(scratch, "warm ../warm.json %s --audit --json", places);
+    ck_assert_msg(r.status == 0 && r.json != NULL, "%d %s %s", r.status, r.out, r.err);
+    ck_assert_uint_eq(json_object_array_length(command_at(r.json, "audits")), 2);
+    for (int i = 0; i < 2; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "audits.%d.outcome", i);
+        ck_assert_str_eq(command_text(r.json, path), "SAME");
+        snprintf(path, sizeof path, "audits.%d.key", i);
+        ck_assert_str_eq(command_text(r.json, path), command_text(r.json, "requests.0.key"));
+    }
+    command_free(&r);
     slt_shell("test -z \"$(ls -A '%s/private')\"", scratch);
 }
 END_TEST
@@ -165,7 +177,7 @@ END_TEST
 START_TEST(usage) {
     write_config(GOOD);
     static const char *const wrong[] = {"--jobs 0",   "--jobs 257",  "--jobs x",    "--jobs=1x", "--read-only",
-                                        "--no-cache", "--timeout 0", "--timeout x", "--grid 1",  "--audit"};
+                                        "--no-cache", "--timeout 0", "--timeout x", "--grid 1"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         command_result r = command_run(scratch, "warm %s %s --json %s", config, places, wrong[i]);
         ck_assert_msg(r.status == 2, "%s: %d %s", wrong[i], r.status, r.err);
@@ -232,6 +244,12 @@ START_TEST(run_audits) {
     ck_assert_str_eq(command_text(r.json, "audit.error.reason"), "NOT_REPRODUCED");
     ck_assert_str_eq(command_text(r.json, "audit.error.subject"), "kernel.o");
     ck_assert_int_eq(command_int(r.json, "audit.error.limit"), command_int(r.json, "audit.error.required") + 1);
+    command_free(&r);
+    /* A warm-up that audits it says so, and is not done well. */
+    write_config("{\"schema\": 1, \"requests\": [{\"source\": \"src/k.c\", \"flags\": [\"-DFACTOR=2.0f\"]}]}");
+    r = command_run(scratch, "warm %s %s --audit", config, places);
+    ck_assert_msg(r.status == 1, "%d %s %s", r.status, r.out, r.err);
+    ck_assert_msg(strstr(r.out, "audit DIFFERS") != NULL && strstr(r.out, "kernel.o") != NULL, "%s", r.out);
     command_free(&r);
 }
 END_TEST
