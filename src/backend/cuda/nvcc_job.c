@@ -58,7 +58,22 @@ static slw_code take_options(slwi_nvcc_job *job, const slw_compile_options *opti
     /* An option of the one stage is another one than of the other. */
     slwi_tool_list_add(&job->option_record, "--ptxas--");
     slwi_tool_list_add_all(&job->option_record, &job->options.cubin);
+    if (job->options.fatbin.count != 0) slwi_tool_list_add(&job->option_record, "--fatbin--");
+    slwi_tool_list_add_all(&job->option_record, &job->options.fatbin);
     return slwi_tool_list_status(&job->option_record, err);
+}
+
+/* It is made from the source, by nvcc: of what stands in for a stage it would know nothing. */
+static slw_code check_fatbin(const slwi_nvcc_job *job, slw_error *err) {
+    const slwi_tool_list *wanted = &job->options.fatbin;
+    if (wanted->count == 0) return SLW_OK;
+    if (job->toolchain->host == NULL || job->is_ptx || job->common.override_stage >= 0)
+        return slwi_fail(err, SLW_E_USAGE, "FATBIN", "a fatbin is made of CUDA C by nvcc, with no stage overridden");
+    for (size_t i = 0; i < wanted->count; i++) {
+        const slw_code rc = slwi_nvcc_check_image(job, wanted->items[i], err);
+        if (rc != SLW_OK) return rc;
+    }
+    return SLW_OK;
 }
 
 /* A source that is lowered is read when it has been. */
@@ -86,6 +101,7 @@ slw_code slwi_nvcc_job_open(void *toolchain, const slw_compile_request *request,
     if (rc == SLW_OK) rc = check_roots(job, err);
     if (rc == SLW_OK) rc = take_target(job, request->options, err);
     if (rc == SLW_OK) rc = take_options(job, request->options, err);
+    if (rc == SLW_OK) rc = check_fatbin(job, err);
     if (rc != SLW_OK) {
         slwi_nvcc_job_close(job);
         return rc;

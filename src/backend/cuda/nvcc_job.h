@@ -9,6 +9,8 @@
 /* What every source is called where it is compiled. */
 #define SLWI_NVCC_SOURCE_FILE "source.cu"
 #define SLWI_NVCC_PTX_FILE    "source.ptx"
+/* What the option -fatbin leaves beside the stages' outputs; the launch binary stays the cubin. */
+#define SLWI_NVCC_FATBIN "kernel.fatbin"
 
 enum { SLWI_NVCC_STAGE_PTX = 0, SLWI_NVCC_STAGE_CUBIN = 1, SLWI_NVCC_STAGE_COUNT = 2 };
 extern const slw_stage slwi_nvcc_stages[SLWI_NVCC_STAGE_COUNT];
@@ -39,6 +41,8 @@ int slwi_nvcc_supports_target(const char *target);
    `isa` ("9.0") are the text's; NULL: it has not been read. */
 slw_code slwi_nvcc_take_target(slwi_nvcc_job *job, const char *wanted, const char *own, const char *isa,
                                slw_error *err);
+/* OK for "sm_90a" and "compute_90a" that the tools have; else UNSUPPORTED_INPUT as above. */
+slw_code slwi_nvcc_check_image(const slwi_nvcc_job *job, const char *image, slw_error *err);
 /* Reads what PTX declares: INVALID_PTX with its place; UNSUPPORTED_INPUT (ISA_VERSION) for what is newer than ptxas.
    `own` and `isa` may be NULL. */
 slw_code slwi_nvcc_read_ptx(const slwi_nvcc_job *job, slw_bytes text, char own[16], char isa[16], slw_error *err);

@@ -88,8 +88,7 @@ static const slwi_tool_option_rule nvcc_rules[] = {
     SET_HERE("--ptx"),
     SET_HERE("-cubin"),
     SET_HERE("--cubin"),
-    SET_HERE("-fatbin"),
-    SET_HERE("--fatbin"),
+    VALUE(SLWI_NVCC_TO_FATBIN, "fatbin", ANY, ""),
     SET_HERE("-c"),
     SET_HERE("--compile"),
     SET_HERE("-dc"),
@@ -289,6 +288,15 @@ static void give_to_both(const char *option, slwi_tool_list *cubin) {
     if (strncmp(option, "-maxrregcount=", 14) == 0) slwi_tool_list_add(cubin, option);
 }
 
+/* "sm_80,compute_90" */
+static void add_targets(const char *list, slwi_tool_list *out) {
+    while (*list != '\0') {
+        const size_t part = strcspn(list, ",");
+        slwi_tool_list_add_bytes(out, list, part);
+        list += part + (list[part] == ',');
+    }
+}
+
 slw_code slwi_nvcc_options_parse(const char *const *flags, size_t count, int is_ptx, const slw_allocator *allocator,
                                  slwi_nvcc_options *out, slw_error *err) {
     slwi_tool_options parsed;
@@ -300,6 +308,7 @@ slw_code slwi_nvcc_options_parse(const char *const *flags, size_t count, int is_
     const slwi_tool_list *cudafe = &parsed.groups[SLWI_NVCC_TO_CUDAFE];
     slwi_tool_list_init(&out->ptx, allocator);
     slwi_tool_list_init(&out->cubin, allocator);
+    slwi_tool_list_init(&out->fatbin, allocator);
     /* Of PTX, what is on no list is ptxas's to judge. */
     slwi_tool_list_add_all(is_ptx ? &out->cubin : &out->ptx, nvcc);
     for (size_t i = 0; i < cudafe->count; i++) {
@@ -307,11 +316,15 @@ slw_code slwi_nvcc_options_parse(const char *const *flags, size_t count, int is_
         slwi_tool_list_add(&out->ptx, cudafe->items[i]);
     }
     for (size_t i = 0; !is_ptx && i < nvcc->count; i++) give_to_both(nvcc->items[i], &out->cubin);
+    out->shared = is_ptx ? 0 : out->cubin.count;
+    for (size_t i = 0; i < parsed.groups[SLWI_NVCC_TO_FATBIN].count; i++)
+        add_targets(parsed.groups[SLWI_NVCC_TO_FATBIN].items[i], &out->fatbin);
     slwi_tool_list_add_all(&out->cubin, &parsed.groups[SLWI_NVCC_TO_PTXAS]);
     memcpy(out->why, parsed.why, sizeof(out->why));
     slwi_tool_options_free(&parsed);
     rc = slwi_tool_list_status(&out->ptx, err);
     if (rc == SLW_OK) rc = slwi_tool_list_status(&out->cubin, err);
+    if (rc == SLW_OK) rc = slwi_tool_list_status(&out->fatbin, err);
     if (rc != SLW_OK) slwi_nvcc_options_free(out);
     return rc;
 }
@@ -319,4 +332,5 @@ slw_code slwi_nvcc_options_parse(const char *const *flags, size_t count, int is_
 void slwi_nvcc_options_free(slwi_nvcc_options *options) {
     if (options->ptx.allocator != NULL) slwi_tool_list_free(&options->ptx);
     if (options->cubin.allocator != NULL) slwi_tool_list_free(&options->cubin);
+    if (options->fatbin.allocator != NULL) slwi_tool_list_free(&options->fatbin);
 }

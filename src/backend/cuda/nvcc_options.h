@@ -8,10 +8,14 @@
 #define SLWI_NVCC_TO_NVCC   0u /* the first stage */
 #define SLWI_NVCC_TO_PTXAS  1u /* the second */
 #define SLWI_NVCC_TO_CUDAFE 2u /* the first, each behind -Xcudafe */
+#define SLWI_NVCC_TO_FATBIN 3u /* ours: "-fatbin=sm_80,compute_90" */
 
 typedef struct slwi_nvcc_options {
     slwi_tool_list ptx;   /* for nvcc, in order, in one spelling */
     slwi_tool_list cubin; /* for ptxas */
+    size_t shared;        /* so many of them, the first ones, nvcc has been told as well */
+    /* What kernel.fatbin is to hold beside: "sm_80" machine code, "compute_90" PTX. Empty: none is made. */
+    slwi_tool_list fatbin;
     char why[256];        /* why the request is private; "": it is not */
 } slwi_nvcc_options;
 

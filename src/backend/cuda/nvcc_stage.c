@@ -11,6 +11,7 @@
 #define DEPENDENCIES "source.d"
 #define PTX          "../kernel.ptx"
 #define CUBIN        "../kernel.cubin"
+#define FATBIN       "../" SLWI_NVCC_FATBIN
 #define MODE         0644u
 
 /* By this name, and not by its own path, cicc and the line tables know the source. */
@@ -52,23 +53,49 @@ static void add_seed(const slwi_nvcc_job *job, slwi_tool_list *list) {
     slwi_tool_list_add_format(list, "%s%.16s/%s", SLWI_NVCC_PATH_VALUE, digest, SLWI_NVCC_SOURCE_FILE);
 }
 
-static void ptx_arguments(const slwi_nvcc_job *job, slwi_tool_list *list) {
+/* All but what is made of it and where to. */
+static void common_arguments(const slwi_nvcc_job *job, slwi_tool_list *list) {
     slwi_tool_list_add_all(list, &job->options.ptx);
     for (size_t i = 0; i < job->common.roots.count; i++) {
         slwi_tool_list_add(list, "-I");
         slwi_tool_list_add(list, job->common.roots.items[i]);
     }
-    add_fixed(list, slwi_nvcc_compile_after);
-    slwi_tool_list_add_format(list, "-arch=compute_%s", job->target + strlen("sm_"));
     slwi_tool_list_add(list, "-ccbin");
     slwi_tool_list_add(list, job->toolchain->host);
     add_seed(job, list);
     add_name(job, list);
+}
+
+static void ptx_arguments(const slwi_nvcc_job *job, slwi_tool_list *list) {
+    common_arguments(job, list);
+    add_fixed(list, slwi_nvcc_compile_after);
+    slwi_tool_list_add_format(list, "-arch=compute_%s", job->target + strlen("sm_"));
     slwi_tool_list_add(list, "-MD");
     slwi_tool_list_add(list, "-MF");
     slwi_tool_list_add(list, DEPENDENCIES);
     slwi_tool_list_add(list, "-o");
     slwi_tool_list_add(list, PTX);
+    slwi_tool_list_add(list, SOURCE);
+}
+
+/* The request's own target is in it, too. */
+static void fatbin_arguments(const slwi_nvcc_job *job, slwi_tool_list *list) {
+    const slwi_tool_list *ptxas = &job->options.cubin;
+    const slwi_tool_list *images = &job->options.fatbin;
+    const char *own = job->target + strlen("sm_");
+    common_arguments(job, list);
+    for (size_t i = job->options.shared; i < ptxas->count; i++)
+        slwi_tool_list_add_format(list, "-Xptxas=%s", ptxas->items[i]);
+    slwi_tool_list_add(list, "-fatbin");
+    slwi_tool_list_add(list, "-m64");
+    slwi_tool_list_add_format(list, "-gencode=arch=compute_%s,code=%s", own, job->target);
+    for (size_t i = 0; i < images->count; i++) {
+        if (strcmp(images->items[i], job->target) == 0) continue;
+        slwi_tool_list_add_format(list, "-gencode=arch=compute_%s,code=%s", strchr(images->items[i], '_') + 1,
+                                  images->items[i]);
+    }
+    slwi_tool_list_add(list, "-o");
+    slwi_tool_list_add(list, FATBIN);
     slwi_tool_list_add(list, SOURCE);
 }
 
@@ -131,6 +158,16 @@ static slw_code keep_dependencies(slwi_nvcc_job *job, slwi_tool_work *w) {
     return rc;
 }
 
+static slw_code run_fatbin(slwi_nvcc_job *job, slwi_tool_work *w) {
+    slwi_tool_list arguments;
+    if (job->options.fatbin.count == 0) return SLW_OK;
+    slwi_tool_list_init(&arguments, w->allocator);
+    fatbin_arguments(job, &arguments);
+    slw_code rc = run_tool(job, w, job->toolchain->driver, &arguments, SOURCE, job->common.name);
+    slwi_tool_list_free(&arguments);
+    return rc == SLW_OK ? slwi_tool_work_finish(w, SLWI_NVCC_FATBIN, MODE) : rc;
+}
+
 /* It lists nothing of what it read: a source that may reach outside the key is private already. */
 static slw_code keep_source_only(slwi_nvcc_job *job, slw_error *err) {
     slwi_tool_list kept;
@@ -191,6 +228,7 @@ static slw_code run_ptx(slwi_nvcc_job *job, slwi_tool_work *w) {
         rc = run_tool(job, w, job->toolchain->driver, &arguments, SOURCE, job->common.name);
     }
     if (rc == SLW_OK) rc = keep_dependencies(job, w);
+    if (rc == SLW_OK) rc = run_fatbin(job, w);
     slwi_tool_list_free(&arguments);
     return rc;
 }

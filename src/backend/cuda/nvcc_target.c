@@ -61,6 +61,13 @@ slw_code slwi_nvcc_take_target(slwi_nvcc_job *job, const char *wanted, const cha
     return slwi_target_runs(&built, wanted, 0, err);
 }
 
+slw_code slwi_nvcc_check_image(const slwi_nvcc_job *job, const char *image, slw_error *err) {
+    char target[32];
+    const char *name = strncmp(image, "compute_", 8) == 0 ? image + 8 : strncmp(image, "sm_", 3) == 0 ? image + 3 : "";
+    (void)snprintf(target, sizeof(target), "sm_%.20s", name);
+    return has_target(job, target) ? SLW_OK : unknown_target(job, image, err);
+}
+
 /* ---- PTX ---- */
 
 static void copy(slw_bytes from, char to[16]) {

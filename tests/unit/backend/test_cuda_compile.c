@@ -366,6 +366,54 @@ START_TEST(pitfall_05_nvcc_inherits_nothing) {
 }
 END_TEST
 
+/* ---- a fatbin beside ---- */
+
+START_TEST(a_fatbin_on_request) {
+    static const char *const flags[] = {"-fatbin=sm_80,compute_90", "-lineinfo", "-Xptxas", "-O2"};
+    static const char *const bad[] = {"-fatbin=sm_80,sm_31"};
+    static const char *const wanted[] = {"sm_80", "sm_90", "sm_90"};
+    static const slw_image_kind kinds[] = {SLW_IMAGE_CUBIN, SLW_IMAGE_CUBIN, SLW_IMAGE_PTX};
+    size_t size[2];
+    char *bytes[2];
+    for (int build = 0; build < 2; build++) {
+        slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
+        options.target = "sm_90";
+        options.flags = flags;
+        options.flag_count = 4;
+        options.always_compile = build;
+        expect(cuda_compile_text(world, kernel, "k.cu", &options), SLW_OK, NULL);
+        expect_disposition(build == 0 ? SLW_PUBLISHED : SLW_PRIVATE);
+        bytes[build] = cuda_payload(world, "kernel.fatbin", &size[build]);
+    }
+    ck_assert_uint_eq(size[0], size[1]);
+    ck_assert_mem_eq(bytes[0], bytes[1], size[0]);
+    slw_inspection *inspection = NULL;
+    slt_ok(slw_inspect(NULL, (slw_bytes){bytes[0], size[0]}, &inspection, &world->err), &world->err);
+    ck_assert_int_eq(slw_inspection_format(inspection), SLW_FORMAT_FATBIN);
+    ck_assert_uint_eq(slw_inspection_count(inspection), 3);
+    for (size_t i = 0; i < 3; i++) {
+        slw_image image = SLW_IMAGE_INIT;
+        int seen = 0;
+        for (size_t k = 0; k < 3; k++) {
+            ck_assert(slw_inspection_image(inspection, k, &image));
+            if (strcmp(image.target, wanted[i]) == 0 && image.kind == kinds[i]) seen = 1;
+        }
+        ck_assert_msg(seen, "%s", wanted[i]);
+    }
+    slw_inspection_discard(&inspection);
+    free(bytes[0]);
+    free(bytes[1]);
+    expect(compile_with(kernel, flags, 4), SLW_OK, NULL);
+    expect_disposition(SLW_HIT);
+    slt_shell("test -s '%s/kernel.fatbin'", slw_cached_directory(world->cached));
+    expect(compile_with(kernel, bad, 1), SLW_E_UNSUPPORTED_INPUT, "TARGET");
+    ck_assert_str_eq(world->err.subject, "sm_31");
+    expect(compile_with(kernel, flags, 0), SLW_OK, NULL);
+    expect_disposition(SLW_PUBLISHED);
+    slt_shell("test ! -e '%s/kernel.fatbin'", slw_cached_directory(world->cached));
+}
+END_TEST
+
 /* ---- stages ---- */
 
 START_TEST(a_stage_can_be_overridden_and_dumped) {
@@ -411,6 +459,7 @@ int main(void) {
     tcase_add_test(c, options_outside_the_key_are_private);
     tcase_add_test(c, pitfall_04_headers_of_nvcc);
     tcase_add_test(c, pitfall_05_nvcc_inherits_nothing);
+    tcase_add_test(c, a_fatbin_on_request);
     tcase_add_test(c, a_stage_can_be_overridden_and_dumped);
     suite_add_tcase(s, c);
     return cuda_main(s);

@@ -97,7 +97,7 @@ static const struct refused {
     {{"-o", "x", NULL}, 0, "RESERVED"},
     {{"-ccbin=/usr/bin/g++", NULL}, 0, "RESERVED"},
     {{"-cubin", NULL}, 0, "RESERVED"},
-    {{"-fatbin", NULL}, 0, "RESERVED"},
+    {{"-fatbin", NULL}, 0, "MISSING_VALUE"},
     {{"--dryrun", NULL}, 0, "RESERVED"},
     {{"-MD", NULL}, 0, "RESERVED"},
     {{"--keep", NULL}, 0, "RESERVED"},

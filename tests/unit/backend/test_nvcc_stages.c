@@ -123,6 +123,23 @@ START_TEST(temporary_files_go_where_they_are_wanted) {
 }
 END_TEST
 
+START_TEST(a_fatbin_only_where_it_can_be_made) {
+    static const char *const flags[] = {"-fatbin=sm_80"};
+    slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
+    char *text = cuda_fixture_text("ptx/k1_90.ptx");
+    options.target = "sm_90";
+    options.flags = flags;
+    options.flag_count = 1;
+    cuda_expect(world, cuda_compile_text(world, text, "k.ptx", &options), SLW_OK); /* ptxas's to judge, and private */
+    ck_assert_int_eq(world->report.disposition, SLW_PRIVATE);
+    options.override_stage = "ptx";
+    options.override_path = slt_fixture("ptx/k1_90.ptx");
+    cuda_expect(world, cuda_compile_text(world, fake_source, "k.cu", &options), SLW_E_USAGE);
+    ck_assert_str_eq(world->err.reason, "FATBIN");
+    free(text);
+}
+END_TEST
+
 /* ---- how it fails ---- */
 
 static const struct failing {
@@ -270,6 +287,7 @@ int main(void) {
     tcase_add_test(c, names_are_only_names);
     tcase_add_test(c, the_shell_is_given_nothing_to_read);
     tcase_add_test(c, temporary_files_go_where_they_are_wanted);
+    tcase_add_test(c, a_fatbin_only_where_it_can_be_made);
     tcase_add_loop_test(c, every_failure_is_typed_and_leaves_nothing, 0, (int)(sizeof(failing) / sizeof(*failing)));
     tcase_add_test(c, one_that_hangs_is_ended_with_its_children);
     tcase_add_test(c, what_ptxas_says_has_its_place);
