@@ -7,30 +7,6 @@
 #include "compile_state.h"
 #include "fail.h"
 
-static slw_code check_source(const slw_source *source, slw_error *err) {
-    if (source == NULL || source->size != sizeof *source)
-        return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "slw_source is NULL or of another version");
-    if ((source->path != NULL) + (source->text.data != NULL) + (source->lowered != NULL) != 1)
-        return slwi_fail(err, SLW_E_USAGE, NULL, "a source has one of a path, a text and a form that is lowered");
-    if (source->include_root_count > 0 && source->include_roots == NULL)
-        return slwi_fail(err, SLW_E_USAGE, NULL, "the include roots are NULL");
-    return SLW_OK;
-}
-
-static slw_code check_options(const slw_compile_options *options, const slw_backend_vtable *backend, slw_error *err) {
-    if (options->size != sizeof *options)
-        return slwi_fail(err, SLW_E_USAGE, "BAD_SIZE", "slw_compile_options.size is not this version's");
-    if (options->flag_count > 0 && options->flags == NULL)
-        return slwi_fail(err, SLW_E_USAGE, NULL, "the flags are NULL");
-    if ((options->override_stage != NULL) != (options->override_path != NULL))
-        return slwi_fail(err, SLW_E_USAGE, NULL, "an override needs both a stage and a path");
-    if (options->override_stage == NULL) return SLW_OK;
-    for (size_t i = 0; i < backend->stage_count; i++)
-        if (strcmp(backend->stages[i].name, options->override_stage) == 0) return SLW_OK;
-    slwi_error_subject(err, options->override_stage, strlen(options->override_stage));
-    return slwi_fail(err, SLW_E_USAGE, "NO_STAGE", "%s has no stage of that name", backend->name);
-}
-
 static slwi_moment moment_of(const slwi_request *request, slw_phase phase) {
     slwi_moment moment = slwi_moment_begin(request->compiler->metrics, phase);
     moment.backend = request->compiler->backend->name;
@@ -140,8 +116,7 @@ slw_code slw_compile(slw_compiler *compiler, const slw_source *source, const slw
     if (out == NULL) return slwi_fail(err, SLW_E_USAGE, NULL, "slw_compile needs `out`");
     if (options == NULL) options = &defaults;
     slw_code rc = slwi_check_report(report, err);
-    if (rc == SLW_OK) rc = check_source(source, err);
-    if (rc == SLW_OK) rc = check_options(options, compiler->backend, err);
+    if (rc == SLW_OK) rc = slwi_compile_check(source, options, compiler->backend, err);
     if (rc != SLW_OK) return rc;
 
     slw_error spare;

@@ -78,18 +78,36 @@ static slw_code take_lowered(slwi_request *request, slw_error *err) {
     return SLW_OK;
 }
 
-/* What the caller says, else what the name ends with where the backend knows that, else the backend's first. */
+static const slw_source_kind *kind_by_name(const slw_backend_vtable *backend, const char *name) {
+    const char *dot = name != NULL ? strrchr(name, '.') : NULL;
+    return dot != NULL ? slwi_backend_source(backend, dot + 1) : NULL;
+}
+
+/* A stage that comes before what the source begins with never runs: nothing would be overridden. */
+static slw_code check_override(const slwi_request *request, slw_error *err) {
+    const slw_backend_vtable *backend = request->compiler->backend;
+    const char *stage = request->options.override_stage;
+    for (size_t i = 0; stage != NULL && i < request->kind->first_stage; i++) {
+        if (strcmp(backend->stages[i].name, stage) != 0) continue;
+        slwi_error_subject(err, stage, strlen(stage));
+        return slwi_fail(err, SLW_E_USAGE, "NO_STAGE", "a source of the kind %s begins behind the stage %s",
+                         request->kind->extension, stage);
+    }
+    return SLW_OK;
+}
+
+/* What the caller says, else what name or path end with where the backend knows that, else the backend's first. */
 static slw_code find_kind(slwi_request *request, slw_error *err) {
     const slw_backend_vtable *backend = request->compiler->backend;
     const char *said = request->source->extension;
     if (said == NULL) {
-        const char *dot = strrchr(request->name, '.');
-        request->kind = dot != NULL ? slwi_backend_source(backend, dot + 1) : NULL;
+        request->kind = kind_by_name(backend, request->name);
+        if (request->kind == NULL) request->kind = kind_by_name(backend, request->source->path);
         if (request->kind == NULL) request->kind = &backend->sources[0];
-        return SLW_OK;
+        return check_override(request, err);
     }
     request->kind = slwi_backend_source(backend, said);
-    if (request->kind != NULL) return SLW_OK;
+    if (request->kind != NULL) return check_override(request, err);
     slwi_error_subject(err, said, strlen(said));
     for (size_t i = 0; i < backend->source_count; i++) slwi_error_tried(err, backend->sources[i].extension);
     return slwi_fail(err, SLW_E_UNSUPPORTED_INPUT, "SOURCE_KIND", "%s does not begin with a source of the kind %.32s",

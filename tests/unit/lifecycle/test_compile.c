@@ -221,6 +221,99 @@ START_TEST(usage) {
 }
 END_TEST
 
+/* A kind of source that begins with the second stage: what comes before it can be neither run nor overridden. */
+START_TEST(kinds_of_sources) {
+    static const slw_source_kind kinds[] = {{"c", 0}, {"o", 1}};
+    slw_backend_vtable two = *slw_backend_find("host");
+    slw_compiler *both = NULL;
+    slw_cached *cached = NULL;
+    slw_compiler_options options = SLW_COMPILER_OPTIONS_INIT;
+    slw_compile_options how = SLW_COMPILE_OPTIONS_INIT;
+    slw_source source = SLW_SOURCE_INIT;
+    two.sources = kinds;
+    two.source_count = 2;
+    options.store = world.store;
+    options.backend_impl = &two;
+    slt_ok(slw_compiler_open(&options, &both, &world.err), &world.err);
+    how.override_stage = "object";
+    how.override_path = "/dev/null";
+    source.text = (slw_bytes){"x", 1};
+    for (int i = 0; i < 3; i++) {
+        source.extension = i == 0 ? "o" : NULL;
+        source.name = i == 1 ? "k.o" : NULL;
+        source.path = i == 2 ? "/nonexistent/k.o" : NULL;
+        source.text.data = i == 2 ? NULL : "x";
+        ck_code(slw_compile(both, &source, &how, NULL, &cached, &world.err), SLW_E_USAGE);
+        ck_assert_str_eq(world.err.reason, "NO_STAGE");
+        ck_assert_str_eq(world.err.subject, "object");
+    }
+    source.path = NULL;
+    source.text.data = "x";
+    source.extension = "f90";
+    ck_code(slw_compile(both, &source, NULL, NULL, &cached, &world.err), SLW_E_UNSUPPORTED_INPUT);
+    ck_assert_str_eq(world.err.reason, "SOURCE_KIND");
+    ck_assert_str_eq(world.err.tried, "c\no");
+    slw_compiler_close(&both);
+}
+END_TEST
+
+/* One that has both, or a clear word. */
+START_TEST(a_backend_is_chosen) {
+    const char *name = "untouched";
+    slt_ok(slw_backend_choose(NULL, "c", &name, &world.err), &world.err);
+    ck_assert_str_eq(name, "host");
+    slt_ok(slw_backend_choose("sm_90a", NULL, &name, &world.err), &world.err);
+    ck_assert_str_eq(name, "cuda");
+    slt_ok(slw_backend_choose("gfx90a:xnack-", "ll", &name, &world.err), &world.err);
+    ck_assert_str_eq(name, "hip");
+    ck_code(slw_backend_choose("sm_90", "hip", &name, &world.err), SLW_E_UNSUPPORTED);
+    ck_assert_str_eq(world.err.reason, "NO_BACKEND");
+    ck_assert_ptr_nonnull(strstr(world.err.tried, "cuda: cu ptx"));
+    ck_code(slw_backend_choose(NULL, NULL, &name, &world.err), SLW_E_UNSUPPORTED);
+    ck_assert_str_eq(world.err.reason, "AMBIGUOUS");
+    ck_assert_ptr_nonnull(strstr(world.err.tried, "host: c"));
+    ck_assert_str_eq(name, "hip");
+    ck_code(slw_backend_choose("sm_90", "cu", NULL, &world.err), SLW_E_USAGE);
+}
+END_TEST
+
+static slw_backend_vtable mine[SLW_LIMIT_BACKENDS + 1];
+
+START_TEST(backends_are_registered_once_and_for_good) {
+    static char names[SLW_LIMIT_BACKENDS + 1][16];
+    const char *name = NULL;
+    static const slw_source_kind kind[] = {{"tiny", 0}};
+    for (unsigned i = 0; i <= SLW_LIMIT_BACKENDS; i++) {
+        (void)snprintf(names[i], sizeof names[i], "mine_%u", i);
+        mine[i] = *slw_backend_find("host");
+        mine[i].name = names[i];
+    }
+    ck_code(slw_backend_register(NULL, &world.err), SLW_E_USAGE);
+    mine[0].abi++;
+    ck_code(slw_backend_register(&mine[0], &world.err), SLW_E_USAGE);
+    ck_assert_str_eq(world.err.reason, "BAD_ABI");
+    mine[0].abi--;
+    mine[0].source_count = 0;
+    ck_code(slw_backend_register(&mine[0], &world.err), SLW_E_USAGE);
+    ck_assert_str_eq(world.err.reason, "BAD_BACKEND");
+    mine[0].sources = kind;
+    mine[0].source_count = 1;
+    mine[0].job_run = NULL;
+    ck_code(slw_backend_register(&mine[0], &world.err), SLW_E_USAGE);
+    mine[0].job_run = slw_backend_find("host")->job_run;
+    mine[1].name = "cuda";
+    ck_code(slw_backend_register(&mine[1], &world.err), SLW_E_USAGE);
+    ck_assert_str_eq(world.err.reason, "DUPLICATE");
+    mine[1].name = names[1];
+    for (unsigned i = 0; i < SLW_LIMIT_BACKENDS; i++) slt_ok(slw_backend_register(&mine[i], &world.err), &world.err);
+    ck_code(slw_backend_register(&mine[SLW_LIMIT_BACKENDS], &world.err), SLW_E_LIMIT);
+    ck_assert_uint_eq(world.err.limit, SLW_LIMIT_BACKENDS);
+    slt_ok(slw_backend_choose(NULL, "tiny", &name, &world.err), &world.err);
+    ck_assert_str_eq(name, "mine_0");
+    ck_assert_ptr_eq(slw_backend_find("mine_3"), &mine[3]);
+}
+END_TEST
+
 START_TEST(open_usage) {
     slw_compiler *out = NULL;
     slw_compiler_options options = SLW_COMPILER_OPTIONS_INIT;
@@ -726,6 +819,9 @@ int main(void) {
     tcase_add_test(c, by_path_and_by_text_are_two_names_of_one_text);
     tcase_add_test(c, usage);
     tcase_add_test(c, open_usage);
+    tcase_add_test(c, kinds_of_sources);
+    tcase_add_test(c, a_backend_is_chosen);
+    tcase_add_test(c, backends_are_registered_once_and_for_good);
     tcase_add_test(c, compile_errors_have_their_words);
     tcase_add_test(c, a_header_outside_stays_private_and_is_named);
     tcase_add_test(c, unknown_options_stay_private_and_are_named);
