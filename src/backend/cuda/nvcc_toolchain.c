@@ -1,11 +1,13 @@
 /* Finding nvcc, its host compiler and ptxas, and deciding whether what is remembered of them still holds. */
 #include "nvcc_toolchain.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #include "fail.h"
 #include "memory.h"
 #include "nvrtc.h"
+#include "os.h"
 #include "tool_find.h"
 #include "tool_memo.h"
 #include "tool_run.h"
@@ -67,11 +69,45 @@ uint32_t slwi_nvcc_isa_number(const char *text) {
 
 /* ---- search ---- */
 
-static const char *const toolkit_directories[] = {"/usr/local/cuda/bin", NULL};
+/* The vendor's place, and those of distributions. */
+static const char *const toolkit_directories[] = {"/usr/local/cuda/bin", "/usr/lib/nvidia-cuda-toolkit/bin",
+                                                  "/opt/cuda/bin", NULL};
+
+static int is_script(const char *path) {
+    const slwi_os *os = slwi_os_get();
+    char start[2] = {0, 0};
+    const int fd = os->openat(os, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) return 0;
+    const int64_t size = os->pread(os, fd, start, sizeof(start), 0);
+    (void)os->close(os, fd);
+    return size == 2 && start[0] == '#' && start[1] == '!';
+}
+
+static int is_tool(const char *directory, const char *name, char *found) {
+    return slwi_tool_join(found, directory, name) && slwi_tool_is_program(found) && !is_script(found);
+}
+
+/* The first of that name that is no script, in the order of slwi_tool_find: distributions put a script of that name
+   into a directory of PATH, which starts the tool, cannot be proved and is not the tool. */
+static int find_tool(const char *name, const char *search_path, char *found, char *resolved) {
+    const char *const paths[] = {search_path != NULL ? search_path : "", NULL, slwi_tool_system_path};
+    const slwi_os *os = slwi_os_get();
+    char directory[SLWI_TOOL_PATH_MAX];
+    for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+        for (size_t d = 0; paths[i] == NULL && toolkit_directories[d] != NULL; d++) {
+            if (is_tool(toolkit_directories[d], name, found)) return os->realpath(os, found, resolved) == 0;
+        }
+        for (const char *at = paths[i]; at != NULL && slwi_tool_next_directory(&at, directory);) {
+            if (is_tool(directory, name, found)) return os->realpath(os, found, resolved) == 0;
+        }
+    }
+    return 0;
+}
 
 static slw_code find(const char *what, const char *const *names, const char *program, const char *search_path,
                      char *found, char *resolved, slw_error *err) {
     const slwi_tool_wanted wanted = {.what = what, .names = names, .more = toolkit_directories, .hint = HINT};
+    if (program == NULL && find_tool(names[0], search_path, found, resolved)) return SLW_OK;
     return slwi_tool_find(&wanted, program, search_path, found, resolved, err);
 }
 

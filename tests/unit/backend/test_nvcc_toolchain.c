@@ -203,6 +203,16 @@ START_TEST(the_search_path_comes_first) {
 }
 END_TEST
 
+START_TEST(a_script_in_the_search_path_is_passed_over) {
+    const char *first = slt_scratch();
+    char path[8400];
+    slt_write_file(slt_path(first, "nvcc", NULL), "#!/bin/sh\nexit 1\n", 17, 0755);
+    (void)snprintf(path, sizeof(path), "%s:%s/bin", first, top);
+    slt_ok(cuda_open_compiler(world, NULL, path), &world->err);
+    ck_assert_str_eq(slw_compiler_path(world->compiler), slt_path(top, "bin/nvcc", NULL));
+}
+END_TEST
+
 START_TEST(ptxas_alone_assembles_ptx) {
     char *text = cuda_fixture_text("ptx/k1_90.ptx");
     slt_ok(fake_open_compiler(world, top, "ptxas"), &world->err);
@@ -278,6 +288,7 @@ int main(void) {
     tcase_add_test(c, a_hot_run_starts_nothing);
     tcase_add_test(c, no_tool_says_how_to_get_it);
     tcase_add_test(c, the_search_path_comes_first);
+    tcase_add_test(c, a_script_in_the_search_path_is_passed_over);
     tcase_add_test(c, ptxas_alone_assembles_ptx);
     tcase_add_test(c, an_nvcc_of_before_the_seed);
     tcase_add_test(c, a_script_is_not_proved);

@@ -226,6 +226,30 @@ START_TEST(errors_of_a_made_up_nvrtc) {
 }
 END_TEST
 
+/* Where there is no nvcc. A machine that has one takes that one, whatever the search path says. */
+START_TEST(without_nvcc_it_is_taken_where_it_is_found) {
+    if (system("command -v nvcc >/dev/null || test -x /usr/local/cuda/bin/nvcc") == 0) {
+        slt_skip("without_nvcc_it_is_taken_where_it_is_found", "there is an nvcc");
+        return;
+    }
+    slt_ok(cuda_open_compiler(world, NULL, slt_path(top, "bin", NULL)), &world->err);
+    ck_assert_str_eq(slw_compiler_path(world->compiler), slt_path(top, "bin/slipway-nvrtc", NULL));
+    expect(cuda_compile_for(world, fake_source, "k.cu", "sm_90"), SLW_OK, NULL);
+    ck_assert_msg(world->report.disposition == SLW_PUBLISHED, "%s", world->report.reason);
+    cuda_close_compiler(world);
+    /* Without its library ptxas is left, which says what is missing for CUDA C. */
+    slt_shell("rm '%s/lib/libnvrtc.so.99'", top);
+    slt_ok(cuda_open_compiler(world, NULL, slt_path(top, "bin", NULL)), &world->err);
+    ck_assert_str_eq(slw_compiler_path(world->compiler), slt_path(top, "bin/ptxas", NULL));
+    expect(cuda_compile_for(world, fake_source, "k.cu", "sm_90"), SLW_E_TOOL_MISSING, "NO_COMPILER");
+    ck_assert_ptr_nonnull(strstr(world->err.tried, "nvcc"));
+    cuda_close_compiler(world);
+    slt_shell("rm '%s/bin/ptxas'", top);
+    expect(cuda_open_compiler(world, NULL, slt_path(top, "bin", NULL)), SLW_E_TOOL_MISSING, "NO_COMPILER");
+    ck_assert_ptr_nonnull(strstr(world->err.hint, "CUDA toolkit"));
+}
+END_TEST
+
 static int compile_helper(void) {
     char command[2048];
     const char *base = getenv("TMPDIR");
@@ -255,6 +279,7 @@ int main(void) {
     tcase_add_test(f, the_newest_library_beside_the_tool);
     tcase_add_test(f, pitfall_40_the_builtins_are_in_the_key);
     tcase_add_test(f, errors_of_a_made_up_nvrtc);
+    tcase_add_test(f, without_nvcc_it_is_taken_where_it_is_found);
     const int status = cuda_main(s);
     (void)unlink(fake_program);
     (void)snprintf(command, sizeof(command), "rm -rf \"$(dirname '%s')\"", helper);
