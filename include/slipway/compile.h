@@ -57,8 +57,8 @@ SLW_API const slw_identity *slw_compiler_identity(const slw_compiler *compiler);
 /* ---- Sources -------------------------------------------------------------------------------------------------------
  *
  * Two kinds behind one struct. A text (C, CUDA C, PTX, LLVM IR…): its bytes are in the key. And what a front end has
- * in its own form (a traced function, a syntax tree): a record says what it is, and only on a miss it is lowered to a text
- * that the backend begins with; the text itself is then not in the key, the record is. */
+ * in its own form (a traced function, a syntax tree): a record says what it is, and only on a miss it is lowered to a
+ * text that the backend begins with; the text itself is then not in the key, the record is. */
 
 /* One argument of a traced function, one constant, one attribute: a name and a value. */
 typedef struct slw_named_record {

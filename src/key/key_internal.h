@@ -14,8 +14,8 @@ void slwi_key_write_components(slwi_json_writer *writer, const slw_key *key);
 /* The "required_files" array of a marker: names by code point. */
 void slwi_spec_write_required(slwi_json_writer *writer, const slw_spec *spec);
 
-/* For tests: keys made from now on have so many bytes of digest, the rest 0. What finds the right artifact then does not
-   rest on the digest alone. */
+/* For tests: keys made from now on have so many bytes of digest, the rest 0. What finds the right artifact then does
+   not rest on the digest alone. */
 void slwi_key_shorten(unsigned bytes);
 
 /* 1 when both name the same artifact: domain, digest, and what the digest is of. (The payload a spec keeps is not

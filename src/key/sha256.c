@@ -105,7 +105,8 @@ void slwi_sha256_update(slwi_sha256_ctx *ctx, const void *data, size_t size) {
     if (size % BLOCK != 0) memcpy(ctx->as.own.block, from + size / BLOCK * BLOCK, size % BLOCK);
 }
 
-void slwi_sha256_update_two(slwi_sha256_ctx *a, const void *data_a, slwi_sha256_ctx *b, const void *data_b, size_t size) {
+void slwi_sha256_update_two(slwi_sha256_ctx *a, const void *data_a, slwi_sha256_ctx *b, const void *data_b,
+                            size_t size) {
     const slwi_sha256_code *code = a->code;
     const size_t whole = size / BLOCK * BLOCK;
     const int aligned = code == b->code && code->blocks_of_two != NULL && a->as.own.size_bytes % BLOCK == 0 &&

@@ -23,7 +23,8 @@ typedef struct slwi_sha256_ctx {
 void slwi_sha256_init(slwi_sha256_ctx *ctx);
 void slwi_sha256_update(slwi_sha256_ctx *ctx, const void *data, size_t size); /* data may be NULL when size is 0 */
 /* The same bytes' number into two contexts, side by side where that pays: as long as both are at a block's end. */
-void slwi_sha256_update_two(slwi_sha256_ctx *a, const void *data_a, slwi_sha256_ctx *b, const void *data_b, size_t size);
+void slwi_sha256_update_two(slwi_sha256_ctx *a, const void *data_a, slwi_sha256_ctx *b, const void *data_b,
+                            size_t size);
 void slwi_sha256_final(slwi_sha256_ctx *ctx, slw_digest *out);                /* ends the context */
 
 void slwi_sha256_once(slw_bytes bytes, slw_digest *out);

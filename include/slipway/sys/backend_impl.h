@@ -85,7 +85,8 @@ typedef struct slw_backend_vtable {
     /* NULL: cacheable; else why this request must stay private ("OPTION -fplugin=x"). */
     const char *(*job_private_reason)(const void *job);
     /* What the source is (source_digest and is_lowered, name, extension, include roots) and what the request is
-       (options, target, override) as dicts; the caller owns them. slipway.json keeps both, so that a miss can be explained. */
+       (options, target, override) as dicts; the caller owns them. slipway.json keeps both, so that a miss can be
+       explained. */
     slw_code (*job_source_record)(void *job, slw_record **out, slw_error *err);
     slw_code (*job_option_record)(void *job, slw_record **out, slw_error *err);
     /* Runs stage `index`, from the source kind's first one on. COMPILE_FAILED with the compiler's words in

@@ -124,7 +124,8 @@ static slw_code run_stage(slwi_tool_work *w, void *context) {
     const char *output = slwi_host_stages[s->index].payload;
     const uint32_t mode = s->index == SLWI_HOST_STAGE_OBJECT ? OBJECT_MODE : SHARED_OBJECT_MODE;
     if (job->common.override_stage == (int)s->index) {
-        return slwi_tool_work_replace(w, output, (slw_bytes){job->common.override_bytes.data, job->common.override_bytes.size}, mode);
+        return slwi_tool_work_replace(
+            w, output, (slw_bytes){job->common.override_bytes.data, job->common.override_bytes.size}, mode);
     }
     const slw_code rc = s->index == SLWI_HOST_STAGE_OBJECT ? run_object(job, w) : run_shared_object(job, w);
     return rc == SLW_OK ? slwi_tool_work_finish(w, output, mode) : rc;
@@ -134,7 +135,8 @@ slw_code slwi_host_job_run(void *opaque, size_t index, const slw_stage_context *
     slwi_host_job *job = opaque;
     stage s = {job, index};
     if (index >= SLWI_HOST_STAGE_COUNT) return slwi_fail(err, SLW_E_USAGE, "BAD_STAGE", "there is no such stage");
-    return slwi_tool_work_do(&job->common.allocator, context, job->common.override_stage != (int)index, run_stage, &s, err);
+    return slwi_tool_work_do(&job->common.allocator, context, job->common.override_stage != (int)index, run_stage, &s,
+                             err);
 }
 
 /* ---- confirmation ---- */
@@ -142,5 +144,6 @@ slw_code slwi_host_job_run(void *opaque, size_t index, const slw_stage_context *
 slw_code slwi_host_job_confirm(void *opaque, const slw_stage_context *context, slw_error *err) {
     static const char *const own[] = {SLWI_HOST_SOURCE_FILE, "include/" SLWI_HOST_KERNEL_INCLUDE, NULL};
     const slwi_host_job *job = opaque;
-    return slwi_tool_job_confirm(&job->common, context, &job->toolchain->answer.facts[SLWI_TOOL_FACT_INCLUDE], own, err);
+    return slwi_tool_job_confirm(&job->common, context, &job->toolchain->answer.facts[SLWI_TOOL_FACT_INCLUDE], own,
+                                 err);
 }

@@ -17,8 +17,8 @@ typedef struct slwi_tool_question {
 } slwi_tool_question;
 
 /* From the memo, else by asking (and then remembered, which may fail unseen: it costs only time). `answer` is
-   initialised by the caller and only filled on success. *driver_proof is the digest of the driver's path and bytes where
-   *driver_proved is 1: else it cannot be read, and nothing is remembered. */
+   initialised by the caller and only filled on success. *driver_proof is the digest of the driver's path and bytes
+   where *driver_proved is 1: else it cannot be read, and nothing is remembered. */
 slw_code slwi_tool_answer_find(const slwi_tool_question *question, slw_cancel *cancel, slwi_tool_answer *answer,
                                slw_digest *driver_proof, int *driver_proved, slw_error *err);
 
