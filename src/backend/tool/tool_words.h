@@ -6,8 +6,7 @@
 
 /* Copies the words with `file`, what the source is called where it is compiled, replaced by `name` where a line or a
    word starts with it and a colon, a parenthesis ("k.cu(3): error", nvcc's way) or a comma (ptxas's) follows, or where
-   it
-   stands in double quotes. */
+   it stands in double quotes. */
 void slwi_tool_words_rename(slw_bytes words, const char *file, const char *name, slwi_buffer *out);
 
 typedef struct slwi_tool_place {
