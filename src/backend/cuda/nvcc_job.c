@@ -55,11 +55,12 @@ static slw_code take_options(slwi_nvcc_job *job, const slw_compile_options *opti
               : slwi_nvrtc_source_reason(common->source, common->roots.count);
     if (why != NULL) slwi_tool_job_keep_private(common, why);
     slwi_tool_list_add_all(&job->option_record, &job->options.ptx);
-    /* An option of the one stage is another one than of the other. */
-    slwi_tool_list_add(&job->option_record, "--ptxas--");
-    slwi_tool_list_add_all(&job->option_record, &job->options.cubin);
-    if (job->options.fatbin.count != 0) slwi_tool_list_add(&job->option_record, "--fatbin--");
-    slwi_tool_list_add_all(&job->option_record, &job->options.fatbin);
+    /* An option of the one stage is another one than of the other; what both have is said once. */
+    for (size_t i = job->options.shared; i < job->options.cubin.count; i++)
+        slwi_tool_list_add_format(&job->option_record, "%s%s",
+                                  job->is_ptx ? "" : "-Xptxas=", job->options.cubin.items[i]);
+    for (size_t i = 0; i < job->options.fatbin.count; i++)
+        slwi_tool_list_add_format(&job->option_record, "-fatbin=%s", job->options.fatbin.items[i]);
     return slwi_tool_list_status(&job->option_record, err);
 }
 
