@@ -29,7 +29,8 @@ static void add_fixed(slwi_tool_list *list, const char *const *words) {
 }
 
 static int has_libraries(const slwi_clang_job *job) {
-    return (job->names_rocm & SLWI_CLANG_NAMES_LIBRARIES) != 0 || slwi_clang_has_device_libraries(job->toolchain);
+    return (job->names_rocm & SLWI_CLANG_NAMES_LIBRARIES) != 0 ||
+           slwi_clang_has_device_libraries(job->toolchain, job->gfx.processor);
 }
 
 static int has_headers(const slwi_clang_job *job) {
@@ -42,6 +43,17 @@ static void add_rocm(const slwi_clang_job *job, slwi_tool_list *list) {
     if (job->kind == SLWI_CLANG_HIP && !has_headers(job)) slwi_tool_list_add(list, "-nogpuinc");
 }
 
+/* Generic processors exist from version 6 of code objects on; clang's own default is older. */
+static void add_object_version(const slwi_clang_job *job, slwi_tool_list *list) {
+    const slwi_tool_list *options = &job->options.groups[SLWI_CLANG_COMPILE];
+    static const char option[] = "-mcode-object-version=";
+    if (strstr(job->gfx.processor, "-generic") == NULL) return;
+    for (size_t i = 0; i < options->count; i++) {
+        if (strncmp(options->items[i], option, sizeof(option) - 1) == 0) return;
+    }
+    slwi_tool_list_add_format(list, "%s6", option);
+}
+
 /* Paths of this build are mapped away, and the source gets its name back: two builds give the same bytes. */
 static void add_prefix_maps(const slwi_clang_job *job, const slwi_tool_work *w, slwi_tool_list *list) {
     slwi_tool_list_add_format(list, "-ffile-prefix-map=%s=.", w->real_work);
@@ -52,6 +64,7 @@ static void add_prefix_maps(const slwi_clang_job *job, const slwi_tool_work *w, 
 static void ir_arguments(const slwi_clang_job *job, const slwi_tool_work *w, slwi_tool_list *list) {
     add_fixed(list, job->kind == SLWI_CLANG_HIP ? slwi_clang_for_hip : slwi_clang_for_cl);
     slwi_tool_list_add_format(list, job->kind == SLWI_CLANG_HIP ? "--offload-arch=%s" : "-mcpu=%s", job->target);
+    add_object_version(job, list);
     add_rocm(job, list);
     add_fixed(list, slwi_clang_compile_before);
     slwi_tool_list_add_all(list, &job->options.groups[SLWI_CLANG_COMPILE]);
@@ -73,6 +86,7 @@ static void code_arguments(const slwi_clang_job *job, slwi_tool_list *list) {
     const slwi_tool_list *options = &job->options.groups[SLWI_CLANG_COMPILE];
     add_fixed(list, slwi_clang_for_ir);
     slwi_tool_list_add_format(list, "-mcpu=%s", job->target);
+    add_object_version(job, list);
     add_fixed(list, slwi_clang_compile_before);
     if (job->kind == SLWI_CLANG_LL) {
         add_rocm(job, list);
@@ -101,7 +115,8 @@ static const char no_headers_hint[] =
     "itself, name it with --rocm-path and declare it as an include root";
 static const char no_libraries_hint[] =
     "the work-item and mathematics functions of OpenCL and HIP are in ROCm's device libraries, which clang did not "
-    "find: install rocm-device-libs (where clang does not look for it itself, name it with --rocm-device-lib-path and "
+    "find for this processor: install rocm-device-libs (where clang does not look for it itself, name it with "
+    "--rocm-device-lib-path and "
     "declare it as an include root), or use clang's __builtin_amdgcn_ functions";
 
 /* What a failure lacks where there is no ROCm; the compiler's own words stay as they are. */

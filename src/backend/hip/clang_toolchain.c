@@ -1,6 +1,8 @@
 /* Finding clang, and deciding whether what is remembered of it still holds. */
 #include "clang_toolchain.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fail.h"
@@ -118,8 +120,20 @@ void slwi_clang_toolchain_close(slwi_clang_toolchain **toolchain) {
 
 /* ---- what the answer says ---- */
 
-int slwi_clang_has_device_libraries(const slwi_clang_toolchain *toolchain) {
-    return toolchain->answer.facts[SLWI_TOOL_FACT_DIRECTORY].count != 0;
+/* The names of the libraries are in the answer and their bytes in the identity: to look again is to read either. */
+int slwi_clang_has_device_libraries(const slwi_clang_toolchain *toolchain, const char *processor) {
+    const slwi_os *os = slwi_os_get();
+    const slwi_tool_list *directories = &toolchain->answer.facts[SLWI_TOOL_FACT_DIRECTORY];
+    const char *version = strncmp(processor, "gfx", 3) == 0 ? processor + 3 : processor;
+    char name[64];
+    char path[SLWI_TOOL_PATH_MAX];
+    slwi_stat stat;
+    (void)snprintf(name, sizeof(name), "oclc_isa_version_%s.bc", version);
+    for (size_t i = 0; i < directories->count; i++) {
+        if (slwi_tool_join(path, directories->items[i], name) && os->fstatat(os, AT_FDCWD, path, 0, &stat) >= 0)
+            return 1;
+    }
+    return 0;
 }
 
 int slwi_clang_has_hip(const slwi_clang_toolchain *toolchain) {

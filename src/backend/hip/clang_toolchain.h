@@ -22,9 +22,10 @@ typedef struct slwi_clang_toolchain {
 slw_code slwi_clang_toolchain_open(const slw_toolchain_request *request, slwi_clang_toolchain **out, slw_error *err);
 void slwi_clang_toolchain_close(slwi_clang_toolchain **toolchain);
 
-/* 1 when clang found ROCm's device libraries (the mathematics and work-item functions of OpenCL and HIP), and when it
-   found the HIP headers. */
-int slwi_clang_has_device_libraries(const slwi_clang_toolchain *toolchain);
+/* 1 when clang found ROCm's device libraries (the mathematics and work-item functions of OpenCL and HIP) and there is
+   one for the processor: without it clang refuses to compile at all. */
+int slwi_clang_has_device_libraries(const slwi_clang_toolchain *toolchain, const char *processor);
+/* 1 when it found the HIP headers. */
 int slwi_clang_has_hip(const slwi_clang_toolchain *toolchain);
 /* 1 when clang lists the processor among those it compiles for. */
 int slwi_clang_has_processor(const slwi_clang_toolchain *toolchain, const char *processor);
