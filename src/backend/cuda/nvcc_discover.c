@@ -1,4 +1,5 @@
 /* Asking nvcc and ptxas about themselves. What is not understood is not guessed. */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -213,23 +214,35 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*left, *right);
 }
 
-/* Every name in a directory, in an order that is always the same. */
-static void visit_directory(discovery *d, const char *directory, visit each) {
+static void keep_unproved(discovery *d, const char *why) {
+    if (slwi_nvcc_note(d->answer, SLWI_NVCC_NOTE_WHY) == NULL) note(d, SLWI_NVCC_NOTE_WHY, why);
+}
+
+static slw_code unreadable(discovery *d, const char *directory, int status) {
+    return slwi_fail_os(d->err, SLW_E_STORAGE, NULL, -status, directory, "a directory of the toolkit cannot be read");
+}
+
+/* Every name in a directory, in an order that is always the same. One that cannot be read to its end holds what nobody
+   knows: STORAGE. One that is not there holds nothing. */
+static slw_code visit_directory(discovery *d, const char *directory, visit each) {
     const slwi_os *os = slwi_os_get();
     slwi_tool_list names;
     slwi_dir dir;
     slwi_dirent entry;
     memset(&dir, 0, sizeof(dir));
     dir.fd = os->openat(os, AT_FDCWD, directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (dir.fd < 0) return;
+    int status = dir.fd;
+    if (status == -ENOENT) return SLW_OK;
+    if (status < 0) return unreadable(d, directory, status);
     slwi_tool_list_init(&names, &d->toolchain->allocator);
-    while (os->readdir(os, &dir, &entry) == 1) slwi_tool_list_add(&names, entry.name);
+    while ((status = os->readdir(os, &dir, &entry)) == 1) slwi_tool_list_add(&names, entry.name);
     os->closedir(os, &dir);
     (void)os->close(os, dir.fd);
     if (names.count != 0) slwi_heap_sort(names.items, names.count, sizeof(void *), by_text);
     for (size_t i = 0; i < names.count; i++) each(d, directory, names.items[i]);
     if (names.failed) d->answer->text.failed = 1;
     slwi_tool_list_free(&names);
+    return status < 0 ? unreadable(d, directory, status) : SLW_OK;
 }
 
 static void take_bitcode(discovery *d, const char *directory, const char *name) {
@@ -262,19 +275,18 @@ static void take_shadow(discovery *d, const char *directory, const char *name) {
 }
 
 /* Where the loader would look first of all below such a directory. */
-static void take_library_directory(discovery *d, const char *directory) {
+static slw_code take_library_directory(discovery *d, const char *directory) {
     static const char *const preferred[] = {"glibc-hwcaps", "tls", "x86_64", "aarch64", "haswell", NULL};
     const slwi_os *os = slwi_os_get();
     char path[SLWI_TOOL_PATH_MAX];
     slwi_stat stat;
     for (size_t i = 0; preferred[i] != NULL; i++) {
         slwi_tool_answer_absent(d->answer, directory, preferred[i]);
-        if (slwi_tool_join(path, directory, preferred[i]) && os->fstatat(os, AT_FDCWD, path, 0, &stat) >= 0 &&
-            slwi_nvcc_note(d->answer, SLWI_NVCC_NOTE_WHY) == NULL)
-            note(d, SLWI_NVCC_NOTE_WHY, "nvcc's library directory has places for certain processors only");
+        if (slwi_tool_join(path, directory, preferred[i]) && os->fstatat(os, AT_FDCWD, path, 0, &stat) >= 0)
+            keep_unproved(d, "nvcc's library directory has places for certain processors only");
     }
     fact(d, SLWI_TOOL_FACT_DIRECTORY, directory);
-    visit_directory(d, directory, take_shadow);
+    return visit_directory(d, directory, take_shadow);
 }
 
 static slw_code take_surroundings(discovery *d) {
@@ -289,12 +301,12 @@ static slw_code take_surroundings(discovery *d) {
     }
     fact(d, SLWI_TOOL_FACT_PROGRAM, SHELL);
     if (d->found->libdevice[0] == '/') {
-        visit_directory(d, d->found->libdevice, take_bitcode);
-        rc = slwi_tool_answer_watch(d->answer, d->found->libdevice, d->err);
+        rc = visit_directory(d, d->found->libdevice, take_bitcode);
+        if (rc == SLW_OK) rc = slwi_tool_answer_watch(d->answer, d->found->libdevice, d->err);
     }
     while (rc == SLW_OK && slwi_tool_next_directory(&at, path)) {
-        take_library_directory(d, path);
-        rc = slwi_tool_answer_watch(d->answer, path, d->err);
+        rc = take_library_directory(d, path);
+        if (rc == SLW_OK) rc = slwi_tool_answer_watch(d->answer, path, d->err);
     }
     return rc;
 }
@@ -401,8 +413,8 @@ static slw_code discover_nvrtc(discovery *d) {
             slwi_tool_list_add_format(&d->answer->facts[SLWI_TOOL_FACT_TARGET], "compute_%s", text);
         } else if (slwi_tool_after(line, "version ", text)) {
             memcpy(version, text, sizeof(version));
-        } else if (slwi_tool_after(line, "changed ", text) && slwi_nvcc_note(d->answer, SLWI_NVCC_NOTE_WHY) == NULL) {
-            note(d, SLWI_NVCC_NOTE_WHY, "a library of NVRTC was replaced while it was loaded");
+        } else if (slwi_tool_after(line, "changed ", text)) {
+            keep_unproved(d, "a library of NVRTC was replaced while it was loaded");
         }
     }
     if (d->probe.status != 0 || version[0] == '\0') return unknown(d, "NVRTC does not compile");

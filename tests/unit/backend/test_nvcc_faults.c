@@ -2,12 +2,14 @@
  * left behind; the same request works when memory is back. */
 #include "fake_cuda.h"
 
+#include <errno.h>
 #include <slipway/key.h>
 
 #include "backends.h"
 #include "cuda_backend.h"
 #include "fail.h"
 #include "fault_alloc.h"
+#include "fault_os.h"
 #include "nvcc_job.h"
 #include "nvcc_toolchain.h"
 
@@ -65,6 +67,29 @@ START_TEST(asking_without_memory) {
         refused++;
     }
     ck_assert_uint_ge(refused, 30);
+}
+END_TEST
+
+/* A directory that cannot be read to its end may hold a libdevice that is then not in the key. */
+START_TEST(directories_that_cannot_be_read) {
+    const slwi_nvcc_toolchain t = toolchain_of();
+    int refused = 0;
+    for (uint64_t n = 1; n < 40; n++) {
+        slwi_tool_answer answer;
+        slwi_error_reset(&err);
+        slwi_tool_answer_init(&answer, &heap.allocator);
+        slt_fault_os_install(NULL);
+        slt_fault_os_add((slt_fault){.call = SLT_READDIR, .nth = n, .error_number = EIO});
+        const slw_code rc = slwi_nvcc_discover(&t, NULL, &answer, &err);
+        slt_fault_os_remove();
+        ck_assert_msg(rc == SLW_OK || (rc == SLW_E_STORAGE && strcmp(err.raw_name, "EIO") == 0), "%s %s",
+                      slw_code_name(rc), err.message);
+        if (rc == SLW_OK) ck_assert_uint_ge(answer.facts[SLWI_TOOL_FACT_FILE].count, 2);
+        refused += rc != SLW_OK;
+        slwi_tool_answer_free(&answer);
+        if (rc == SLW_OK && n > 12) break;
+    }
+    ck_assert_int_ge(refused, 2);
 }
 END_TEST
 
@@ -152,6 +177,7 @@ int main(void) {
     suite_add_tcase(s, c);
     if (!fake_prepare("nvcc_faults")) return slt_run(s, NULL);
     tcase_add_test(c, asking_without_memory);
+    tcase_add_test(c, directories_that_cannot_be_read);
     tcase_add_loop_test(c, a_job_without_memory, 0, 2);
     const int status = slt_run(s, NULL);
     (void)unlink(fake_program);
