@@ -168,6 +168,8 @@ HIPC_UNUSED static int hipc_tree(hipc *h, const char *test, char *bin) {
     hipc_copy(clang, sizeof clang, slt_path(bin, "clang", NULL));
     slt_shell("mkdir '%s' && cp '%s' '%s' && ln -s \"$(dirname '%s')/../lib\" '%s/../lib'", bin, real, clang, real,
               bin);
+    /* With the linker that lies beside it, where one does. */
+    slt_shell("lld=\"$(dirname '%s')/ld.lld\"; if [ -e \"$lld\" ]; then ln -s \"$lld\" '%s/ld.lld'; fi", real, bin);
     char command[8300];
     (void)snprintf(command, sizeof command, "'%s' --version >/dev/null 2>&1", clang);
     if (system(command) != 0) {
