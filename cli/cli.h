@@ -77,6 +77,12 @@ slw_code cli_open_device_of(const cli_options *options, const char *kind, int al
 /* The kind of --device into `kind`; empty when there is none. */
 void cli_device_kind(const cli_options *options, char kind[16]);
 
+/* For people: the text itself, or one of a few turns of static storage with control characters written out (\x1b). NULL
+   stays NULL. */
+const char *cli_plain(const char *text);
+/* The same of several lines, with their ends and tabs, printed. */
+void cli_put_lines(FILE *to, const char *text);
+
 /* Says a failure, as {"error": …} on standard output with --json, else on standard error; gives the exit status. */
 int cli_fail(const cli_options *options, const slw_error *err);
 /* SECONDS of --timeout in nanoseconds; 0 without the option. USAGE. */

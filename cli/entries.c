@@ -116,8 +116,9 @@ static slw_code list_slot(void *context, const slw_slot_info *slot) {
                    *target = cli_member_text(document, "target");
         printf("%.16s  %-9s %-11s %10llu  %5llu  %-8s %-20s %s%s%s\n", slot->key, slot->state,
                slot->build_kind ? slot->build_kind : "?", (unsigned long long)slot->size_bytes,
-               (unsigned long long)slot->files, backend ? backend : "-", target ? target : "-", name ? name : "-",
-               slot->status != SLW_OK ? "  " : "", slot->status != SLW_OK ? slot_status(slot->status) : "");
+               (unsigned long long)slot->files, backend ? cli_plain(backend) : "-", target ? cli_plain(target) : "-",
+               name ? cli_plain(name) : "-", slot->status != SLW_OK ? "  " : "",
+               slot->status != SLW_OK ? slot_status(slot->status) : "");
     }
     l->shown++;
     if (slot->status == SLW_E_STORAGE) l->storage_errors++;
@@ -180,8 +181,9 @@ static slw_code verify_slot(void *context, const slw_slot_info *slot) {
         put_text(l->json, "reason", slot->status == SLW_OK ? NULL : slot->reason);
         put_end(l->json, '}');
     } else {
-        printf("%-13s %.16s %s %s%s%s\n", slot_status(slot->status), slot->key, slot->state, slot->directory,
-               slot->status == SLW_OK ? "" : ": ", slot->status == SLW_OK || slot->reason == NULL ? "" : slot->reason);
+        printf("%-13s %.16s %s %s%s%s\n", slot_status(slot->status), slot->key, slot->state, cli_plain(slot->directory),
+               slot->status == SLW_OK ? "" : ": ",
+               slot->status == SLW_OK || slot->reason == NULL ? "" : cli_plain(slot->reason));
     }
     return SLW_OK;
 }

@@ -33,25 +33,30 @@ int cli_fail(const cli_options *options, const slw_error *err) {
         return slw_code_exit_status(err->code);
     }
     fprintf(stderr, "slipway: %s%s%s: %s\n", slw_code_name(err->code), err->reason ? " " : "",
-            err->reason ? err->reason : "", err->message);
+            err->reason ? err->reason : "", cli_plain(err->message));
     if (err->path[0] != '\0') {
-        fprintf(stderr, "  at %s", err->path);
+        fprintf(stderr, "  at %s", cli_plain(err->path));
         if (err->present & SLW_ERROR_HAS_LINE) fprintf(stderr, ":%u", err->line);
         if (err->present & SLW_ERROR_HAS_COLUMN) fprintf(stderr, ":%u", err->column);
         if (err->present & SLW_ERROR_HAS_OFFSET)
             fprintf(stderr, " (offset %llu)", (unsigned long long)err->offset_bytes);
         fputc('\n', stderr);
     }
-    if (err->subject[0] != '\0') fprintf(stderr, "  subject: %s\n", err->subject);
+    if (err->subject[0] != '\0') fprintf(stderr, "  subject: %s\n", cli_plain(err->subject));
     if (err->present & SLW_ERROR_HAS_REQUIRED)
         fprintf(stderr, "  %s: %llu needed, %llu allowed (%s)\n", err->resource ? err->resource : "amount",
                 (unsigned long long)err->required, (unsigned long long)err->limit, err->unit ? err->unit : "");
     for (const char *at = err->tried; *at != '\0';) {
         const size_t n = strcspn(at, "\n");
-        fprintf(stderr, "  tried: %.*s\n", (int)n, at);
+        char line[sizeof err->tried];
+        snprintf(line, sizeof line, "%.*s", (int)n, at);
+        fprintf(stderr, "  tried: %s\n", cli_plain(line));
         at += n + (at[n] == '\n');
     }
-    if (err->diagnostics != NULL && err->diagnostics_size > 0) fprintf(stderr, "%s\n", err->diagnostics);
+    if (err->diagnostics != NULL && err->diagnostics_size > 0) {
+        cli_put_lines(stderr, err->diagnostics);
+        fputc('\n', stderr);
+    }
     if (err->hint != NULL) fprintf(stderr, "  hint: %s\n", err->hint);
     return slw_code_exit_status(err->code);
 }

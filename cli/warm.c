@@ -188,12 +188,12 @@ static void say(const warm *w, const slw_warm_result *result) {
     const slw_warm_request *request = &w->requests[result->index];
     const slw_error *error = result->error;
     fprintf(stderr, "[%*zu/%zu] %-9s %s for %s, %.2f s", result->total > 99 ? 4 : 2, result->done, result->total,
-            slw_warm_status_name(result->status), source_of(w, request), target_of(request),
+            slw_warm_status_name(result->status), cli_plain(source_of(w, request)), cli_plain(target_of(request)),
             (double)result->duration_ns / 1e9);
     if (error != NULL) {
-        fprintf(stderr, ": %s: %.200s", slw_code_name(error->code), error->message);
+        fprintf(stderr, ": %s: %.200s", slw_code_name(error->code), cli_plain(error->message));
     } else if (result->reason[0] != '\0') {
-        fprintf(stderr, ": %.200s", result->reason);
+        fprintf(stderr, ": %.200s", cli_plain(result->reason));
     }
     fputc('\n', stderr);
 }
@@ -305,12 +305,14 @@ static int print_table(const warm *w) {
     for (size_t i = 0; i < w->count; i++) {
         const slw_error *error = w->outcomes[i].error;
         if (error == NULL || error->diagnostics == NULL || error->diagnostics_size == 0) continue;
-        printf("%s for %s:\n%s\n", source_of(w, &w->requests[i]), target_of(&w->requests[i]), error->diagnostics);
+        printf("%s for %s:\n", cli_plain(source_of(w, &w->requests[i])), cli_plain(target_of(&w->requests[i])));
+        cli_put_lines(stdout, error->diagnostics);
+        printf("\n");
     }
     for (size_t i = 0; i < w->audit_count; i++) {
         const audit *a = &w->audits[i];
         printf("audit %-10s %.12s %s %s%s%s\n", a->outcome, a->key, a->backend, a->target,
-               a->error.message[0] != '\0' ? ": " : "", a->error.message);
+               a->error.message[0] != '\0' ? ": " : "", cli_plain(a->error.message));
     }
     printf("%zu hits, %zu published, %zu private, %zu failed, %zu not run", w->counts.hits, w->counts.published,
            w->counts.built_private, w->counts.failed, w->counts.not_run);
@@ -324,11 +326,12 @@ static int print_problems(const warm *w, const slw_error *err) {
     if (!w->options->json) {
         for (size_t i = 0; i < w->problem_count; i++) {
             const slw_error *at = &w->problems[i].error;
-            fprintf(stderr, "slipway: %s", at->path[0] != '\0' ? at->path : w->path);
+            fprintf(stderr, "slipway: %s", cli_plain(at->path[0] != '\0' ? at->path : w->path));
             if (at->present & SLW_ERROR_HAS_LINE) fprintf(stderr, ":%u", at->line);
             if (at->present & SLW_ERROR_HAS_COLUMN) fprintf(stderr, ":%u", at->column);
             fprintf(stderr, ": %s%s%s: %s%s%s\n", slw_code_name(at->code), at->reason != NULL ? " " : "",
-                    at->reason != NULL ? at->reason : "", at->message, at->subject[0] != '\0' ? ": " : "", at->subject);
+                    at->reason != NULL ? at->reason : "", cli_plain(at->message), at->subject[0] != '\0' ? ": " : "",
+                    cli_plain(at->subject));
         }
         fprintf(stderr, "slipway: nothing was built\n");
         return status;

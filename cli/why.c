@@ -116,7 +116,9 @@ static void print_value(const char *text) {
     const size_t size = strlen(text);
     size_t shown = size == 64 && digits_of(text) == size ? SHOWN_DIGITS : size <= SHOWN_BYTES ? size : SHOWN_BYTES;
     while (shown > 0 && shown < size && ((unsigned char)text[shown] & 0xc0u) == 0x80u) shown--;
-    printf("%.*s%s", (int)shown, text, shown < size ? "..." : "");
+    char cut[SHOWN_BYTES + 8];
+    snprintf(cut, sizeof cut, "%.*s%s", (int)shown, text, shown < size ? "..." : "");
+    printf("%s", cli_plain(cut));
 }
 
 static void print_nearest(const slw_explanation *explanation, size_t index) {
@@ -124,12 +126,13 @@ static void print_nearest(const slw_explanation *explanation, size_t index) {
     slw_difference d = SLW_DIFFERENCE_INIT;
     (void)slw_explanation_entry(explanation, index, &entry);
     const uint64_t all = entry.differences + entry.left_out;
-    printf("  %.*s  %s, %s %s: %llu field%s differ%s\n", SHOWN_DIGITS, entry.key, entry.name != NULL ? entry.name : "-",
-           entry.backend != NULL ? entry.backend : "-", entry.target != NULL ? entry.target : "-",
-           (unsigned long long)all, all == 1 ? "" : "s", all == 1 ? "s" : "");
+    printf("  %.*s  %s, %s %s: %llu field%s differ%s\n", SHOWN_DIGITS, entry.key,
+           entry.name != NULL ? cli_plain(entry.name) : "-", entry.backend != NULL ? cli_plain(entry.backend) : "-",
+           entry.target != NULL ? cli_plain(entry.target) : "-", (unsigned long long)all, all == 1 ? "" : "s",
+           all == 1 ? "s" : "");
     size_t shown = 0;
     for (; shown < SHOWN_FIELDS && slw_explanation_difference(explanation, index, shown, &d); shown++) {
-        printf("    %s: ", d.field);
+        printf("    %s: ", cli_plain(d.field));
         print_value(d.old_value);
         printf(" -> ");
         print_value(d.new_value);
@@ -138,8 +141,9 @@ static void print_nearest(const slw_explanation *explanation, size_t index) {
     if (all > shown) printf("    and %llu more (--json has them)\n", (unsigned long long)(all - shown));
 }
 
-static void print_verdict(const slw_explanation *explanation, const char *what) {
-    const char *key = slw_explanation_key(explanation), *reason = slw_explanation_reason(explanation);
+static void print_verdict(const slw_explanation *explanation, const char *asked) {
+    const char *key = slw_explanation_key(explanation), *what = cli_plain(asked),
+               *reason = cli_plain(slw_explanation_reason(explanation));
     switch (slw_explanation_verdict(explanation)) {
     case SLW_EXPLAIN_HIT:
         printf("%s is in the cache: %s\n", what, key);

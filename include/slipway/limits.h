@@ -48,6 +48,7 @@
 #define SLW_LIMIT_DIAGNOSTICS_BYTES    1048576u   /* of a child's output kept */
 #define SLW_LIMIT_DISASSEMBLY_BYTES    268435456u /* of a disassembler's text */
 #define SLW_LIMIT_BACKENDS             32u        /* registered, beside the built-in ones */
+#define SLW_LIMIT_BACKEND_NAME_BYTES   63u        /* of a backend, a stage, its file, a kind of source */
 #define SLW_LIMIT_SYMLINKS             40u
 #define SLW_LIMIT_METRICS_SERIES       64u      /* of one phase, counted apart; the rest in one series more */
 #define SLW_LIMIT_METRICS_LABEL_BYTES  63u      /* a name in a counter or a trace, cut there */

@@ -13,8 +13,8 @@
 #include "hip_backend.h"
 #include "host_backend.h"
 
-static const slw_backend_vtable *const built_in[] = {&slwi_host_backend, &slwi_cuda_backend, &slwi_hip_backend};
-#define BUILT_IN (sizeof built_in / sizeof *built_in)
+#define BUILT_IN 3u
+static const slw_backend_vtable *const built_in[BUILT_IN] = {&slwi_host_backend, &slwi_cuda_backend, &slwi_hip_backend};
 
 /* Written under the lock, an entry before the count; read without. Nothing is ever taken out. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -52,27 +52,58 @@ static int has_what_compiles(const slw_backend_vtable *b) {
            b->job_confirm != NULL && b->read_contract != NULL && b->release_contract != NULL;
 }
 
+/* A name that can stand in a path, a message and a document. */
+static int is_plain(const char *text) {
+    const size_t size = text != NULL ? strnlen(text, SLW_LIMIT_BACKEND_NAME_BYTES + 1u) : 0;
+    if (size == 0 || size > SLW_LIMIT_BACKEND_NAME_BYTES || text[0] == '.') return 0;
+    for (size_t i = 0; i < size; i++) {
+        const char c = text[i];
+        const int is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!is_word && c != '_' && c != '-' && c != '.') return 0;
+    }
+    return 1;
+}
+
 static int sources_are_good(const slw_backend_vtable *b) {
-    for (size_t i = 0; i < b->source_count; i++) {
-        if (b->sources[i].extension == NULL || b->sources[i].first_stage >= b->stage_count) return 0;
+    for (size_t i = 0; b->sources != NULL && i < b->source_count; i++) {
+        if (!is_plain(b->sources[i].extension) || b->sources[i].first_stage >= b->stage_count) return 0;
         for (size_t j = 0; j < i; j++) {
             if (strcmp(b->sources[i].extension, b->sources[j].extension) == 0) return 0;
         }
     }
-    return b->source_count > 0;
+    return b->sources != NULL && b->source_count > 0;
+}
+
+/* Each leaves one file of its own, which is none of the store's. */
+static int stages_are_good(const slw_backend_vtable *b) {
+    if (b->stages == NULL || b->stage_count == 0 || b->stage_count > SLWI_STAGES_MAX) return 0;
+    for (size_t i = 0; i < b->stage_count; i++) {
+        const slw_stage *stage = &b->stages[i];
+        if (!is_plain(stage->name) || !is_plain(stage->payload)) return 0;
+        if (strcmp(stage->payload, "slipway.json") == 0 || strcmp(stage->payload, "artifact_manifest.json") == 0)
+            return 0;
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(stage->payload, b->stages[j].payload) == 0 || strcmp(stage->name, b->stages[j].name) == 0)
+                return 0;
+        }
+    }
+    return b->launch_binary != NULL && strcmp(b->stages[b->stage_count - 1].payload, b->launch_binary) == 0;
 }
 
 slw_code slwi_backend_check(const slw_backend_vtable *backend, slw_error *err) {
     if (backend->size != sizeof *backend || backend->abi != SLW_BACKEND_ABI)
         return slwi_fail(err, SLW_E_USAGE, "BAD_ABI", "the backend is made for another version");
-    if (backend->name == NULL || backend->stages == NULL || backend->stage_count == 0 ||
-        backend->stage_count > SLWI_STAGES_MAX || backend->launch_binary == NULL ||
-        strcmp(backend->stages[backend->stage_count - 1].payload, backend->launch_binary) != 0)
+    if (!is_plain(backend->name))
         return slwi_fail(err, SLW_E_USAGE, "BAD_BACKEND",
-                         "the backend has no stages, too many, or none at the end that makes its launch binary");
+                         "a backend's name has letters, digits, \"_\", \"-\" and \".\"");
+    if (!stages_are_good(backend))
+        return slwi_fail(err, SLW_E_USAGE, "BAD_BACKEND",
+                         "%.64s has no stages, too many, one without a file of its own, or none at the end that makes "
+                         "its launch binary",
+                         backend->name);
     if (!sources_are_good(backend) || !has_what_compiles(backend))
         return slwi_fail(err, SLW_E_USAGE, "BAD_BACKEND",
-                         "the backend has no source kinds, one that begins nowhere, or leaves out a function");
+                         "%.64s has no source kinds, one that begins nowhere, or leaves out a function", backend->name);
     return SLW_OK;
 }
 

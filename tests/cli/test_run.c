@@ -399,6 +399,26 @@ START_TEST(other_drivers_say_why) {
 }
 END_TEST
 
+/* A file may be called anything: what is printed for people moves no cursor. */
+START_TEST(a_name_moves_no_cursor) {
+    static const char *const verbs[] = {"run", "ls", "why", "run --no-cache"};
+    char where[1024], file[512];
+    snprintf(where, sizeof where, "--cache %s/cache --private %s/private --memo %s", scratch, scratch, memo);
+    snprintf(file, sizeof file, "%s/a\033[31mb.c", scratch);
+    slt_shell("cp '%s/saxpy.c' '%s'", sources, file);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (i == 3) slt_write_file(file, "x(", 2, 0644);
+        command_result r = i == 1 ? command_run(scratch, "ls %s", where)
+                                  : command_run(scratch, "%s '%s' %s %s", verbs[i], file, where, i == 2 ? "" : SAXPY);
+        ck_assert_int_eq(r.status, i == 3);
+        ck_assert_ptr_null(strchr(r.out, '\033'));
+        ck_assert_ptr_null(strchr(r.err, '\033'));
+        if (i > 0) ck_assert_ptr_nonnull(strstr(i == 3 ? r.err : r.out, "a\\x1b[31mb.c"));
+        command_free(&r);
+    }
+}
+END_TEST
+
 int main(int argc, char **argv) {
     command_use(argc, argv);
     const char *base = getenv("TMPDIR");
@@ -410,6 +430,7 @@ int main(int argc, char **argv) {
     tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_test(tc, cold_then_hot);
     tcase_add_test(tc, hot_starts_no_process);
+    tcase_add_test(tc, a_name_moves_no_cursor);
     tcase_add_test(tc, compile_errors);
     tcase_add_test(tc, limits);
     tcase_add_test(tc, bad_arguments);

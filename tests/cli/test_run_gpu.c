@@ -611,8 +611,8 @@ START_TEST(files_that_are_no_binaries) {
     } cases[] = {
         {"empty.cubin", "", 1, "INVALID_BINARY"},
         {"words.cubin", "these are no machine code\n", 1, "UNSUPPORTED_INPUT"},
-        {"k.cu", "__global__ void k() {}\n", 3, "UNSUPPORTED"},
-        {"k.hip", "__global__ void k() {}\n", 3, "UNSUPPORTED"},
+        {"k.cpp", "void k() {}\n", 3, "UNSUPPORTED"},
+        {"k.mlir", "module {}\n", 3, "UNSUPPORTED"},
         {"k.ptx", ".target sm_90\n", 1, "INVALID_PTX"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -279,6 +279,26 @@ END_TEST
 
 static slw_backend_vtable mine[SLW_LIMIT_BACKENDS + 1];
 
+/* A stage's file is removed, read and published by its name. */
+static void half_made_stages(slw_backend_vtable *backend) {
+    static const char *const bad[] = {
+        NULL, "", "../x", "/tmp/x", "a b", ".hidden", "slipway.json", "artifact_manifest.json", "kernel.so"};
+    const slw_stage *const good = backend->stages;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        slw_stage stages[2] = {{"one", "o", bad[i]}, {"two", "so", "kernel.so"}};
+        backend->stages = stages;
+        ck_code(slw_backend_register(backend, &world.err), SLW_E_USAGE);
+        ck_assert_str_eq(world.err.reason, "BAD_BACKEND");
+        stages[0].payload = "kernel.o";
+        stages[0].name = i == 0 ? NULL : "two";
+        ck_code(slw_backend_register(backend, &world.err), SLW_E_USAGE);
+        stages[0].name = "one";
+        stages[1].payload = NULL;
+        ck_code(slw_backend_register(backend, &world.err), SLW_E_USAGE);
+    }
+    backend->stages = good;
+}
+
 START_TEST(backends_are_registered_once_and_for_good) {
     static char names[SLW_LIMIT_BACKENDS + 1][16];
     const char *name = NULL;
@@ -301,6 +321,10 @@ START_TEST(backends_are_registered_once_and_for_good) {
     mine[0].job_run = NULL;
     ck_code(slw_backend_register(&mine[0], &world.err), SLW_E_USAGE);
     mine[0].job_run = slw_backend_find("host")->job_run;
+    mine[0].sources = NULL;
+    ck_code(slw_backend_register(&mine[0], &world.err), SLW_E_USAGE);
+    mine[0].sources = kind;
+    half_made_stages(&mine[0]);
     mine[1].name = "cuda";
     ck_code(slw_backend_register(&mine[1], &world.err), SLW_E_USAGE);
     ck_assert_str_eq(world.err.reason, "DUPLICATE");
