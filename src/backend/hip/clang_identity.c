@@ -6,7 +6,7 @@
 #include "clang_toolchain.h"
 #include "amdgcn_read.h"
 #include "fail.h"
-#include "file.h"
+#include "tool_config.h"
 #include "tool_identity.h"
 
 /* The backend itself: its name, how it reads, and what it adds to every command line. */
@@ -38,59 +38,15 @@ static slw_code add_backend(const slwi_clang_toolchain *toolchain, slw_identity 
 
 /* ---- configuration files ---- */
 
-/* The words of a configuration file: whitespace between them, comments from '#', a backslash before what would end
-   them or a line. Quotes are not undone: a word with one is on no list. */
-static void split_config(slw_bytes text, slwi_tool_list *out) {
-    const char *at = text.data;
-    const char *end = at + text.size;
-    while (at < end) {
-        if (*at == '#') {
-            while (at < end && *at != '\n') at++;
-        } else if (strchr(" \t\r\n", *at) != NULL) {
-            at++;
-        } else {
-            const char *start = at;
-            while (at < end && strchr(" \t\r\n", *at) == NULL) at++;
-            if (at - start != 1 || *start != '\\') slwi_tool_list_add_bytes(out, start, (size_t)(at - start));
-        }
-    }
-}
-
-/* The other files are those that tell ROCm's version. */
-static int is_config(const char *path) {
-    const size_t size = strlen(path);
-    return size > 4 && strcmp(path + size - 4, ".cfg") == 0;
-}
-
 /* What clang reads by itself may say what the request may: no more files. */
-static slw_code check_config(const slwi_clang_toolchain *toolchain, slw_identity *identity, const char *path,
-                             slw_error *err) {
-    slw_error local = SLW_ERROR_INIT;
-    slwi_buffer text;
-    slwi_tool_list words;
+static slw_code judge_config(const slwi_tool_list *words, const slw_allocator *allocator, char *why, slw_error *err) {
     slwi_tool_options options;
-    char why[512] = "";
-    slwi_buffer_init(&text, &toolchain->allocator, SLWI_TOOL_ANSWER_BYTES_MAX);
-    slwi_tool_list_init(&words, &toolchain->allocator);
-    slw_code rc = slwi_read_file(path, &text, &local);
-    if (rc == SLW_OK) {
-        split_config((slw_bytes){text.data != NULL ? text.data : "", text.size}, &words);
-        rc = slwi_tool_list_status(&words, &local);
-    }
-    if (rc == SLW_OK)
-        rc = slwi_tool_options_parse(slwi_clang_option_rules, (const char *const *)words.items, words.count,
-                                     &toolchain->allocator, &options, &local);
-    if (rc == SLW_OK) {
-        if (options.why[0] != '\0')
-            (void)snprintf(why, sizeof(why), "%.200s says what may reach outside the key: %.200s", path, options.why);
-        slwi_tool_options_free(&options);
-    } else if (rc != SLW_E_NO_MEMORY) {
-        (void)snprintf(why, sizeof(why), "%.200s: %.200s", path, local.message);
-    }
-    slwi_buffer_free(&text);
-    slwi_tool_list_free(&words);
-    if (rc == SLW_E_NO_MEMORY) return slwi_fail(err, rc, NULL, "no memory for the configuration of clang");
-    return why[0] != '\0' ? slw_identity_reject(identity, SLWI_TOOL_COMPILER, why, err) : SLW_OK;
+    slw_code rc = slwi_tool_options_parse(slwi_clang_option_rules, (const char *const *)words->items, words->count,
+                                          allocator, &options, err);
+    if (rc != SLW_OK) return rc;
+    (void)snprintf(why, SLWI_TOOL_CONFIG_WHY_MAX, "%.200s", options.why);
+    slwi_tool_options_free(&options);
+    return SLW_OK;
 }
 
 /* ---- the components ---- */
@@ -108,8 +64,10 @@ static slw_code add_compiler(const slwi_clang_toolchain *toolchain, slw_identity
     }
     for (size_t i = 0; rc == SLW_OK && i < configs->count; i++) {
         rc = slw_identity_add_file(identity, SLWI_TOOL_COMPILER, configs->items[i], err);
-        if (rc == SLW_OK && is_config(configs->items[i]))
-            rc = check_config(toolchain, identity, configs->items[i], err);
+        /* The other files are those that tell ROCm's version. */
+        if (rc == SLW_OK && slwi_tool_is_config(configs->items[i]))
+            rc = slwi_tool_config_check(identity, SLWI_TOOL_COMPILER, configs->items[i], &toolchain->allocator,
+                                        judge_config, err);
     }
     if (rc == SLW_OK)
         rc =
