@@ -289,18 +289,27 @@ static slw_code take_library_directory(discovery *d, const char *directory) {
     return visit_directory(d, directory, take_shadow);
 }
 
-static slw_code take_surroundings(discovery *d) {
+/* nvcc reads it by itself, and it may say what goes into every command line. */
+static slw_code take_profile(discovery *d) {
     char path[SLWI_TOOL_PATH_MAX];
     char profile[SLWI_TOOL_PATH_MAX];
+    char why[512];
+    if (!slwi_tool_directory(path, d->toolchain->driver) || !slwi_tool_join(profile, path, "nvcc.profile"))
+        return SLW_OK;
+    slwi_tool_answer_absent(d->answer, path, "nvcc.profile");
+    if (slwi_tool_list_has(&d->answer->facts[SLWI_TOOL_FACT_ABSENT], profile)) return SLW_OK;
+    fact(d, SLWI_TOOL_FACT_FILE, profile);
+    const slw_code rc = slwi_nvcc_profile_reason(profile, &d->toolchain->allocator, why, sizeof(why), d->err);
+    if (rc == SLW_OK && why[0] != '\0') keep_unproved(d, why);
+    return rc;
+}
+
+static slw_code take_surroundings(discovery *d) {
+    char path[SLWI_TOOL_PATH_MAX];
     const char *at = d->found->library_path;
-    slw_code rc = SLW_OK;
-    if (slwi_tool_directory(path, d->toolchain->driver) && slwi_tool_join(profile, path, "nvcc.profile")) {
-        slwi_tool_answer_absent(d->answer, path, "nvcc.profile");
-        if (!slwi_tool_list_has(&d->answer->facts[SLWI_TOOL_FACT_ABSENT], profile))
-            fact(d, SLWI_TOOL_FACT_FILE, profile);
-    }
+    slw_code rc = take_profile(d);
     fact(d, SLWI_TOOL_FACT_PROGRAM, SHELL);
-    if (d->found->libdevice[0] == '/') {
+    if (rc == SLW_OK && d->found->libdevice[0] == '/') {
         rc = visit_directory(d, d->found->libdevice, take_bitcode);
         if (rc == SLW_OK) rc = slwi_tool_answer_watch(d->answer, d->found->libdevice, d->err);
     }

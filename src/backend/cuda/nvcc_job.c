@@ -6,7 +6,12 @@
 #include "fail.h"
 #include "memory.h"
 #include "nvrtc.h"
+#include "tool_run.h"
 #include "tool_source.h"
+
+#define DEFINE_CLOCK                                                                                                   \
+    "-D__DATE__=\\\"" SLWI_TOOL_DATE "\\\"", "-D__TIME__=\\\"" SLWI_TOOL_TIME "\\\"",                                  \
+        "-D__TIMESTAMP__=\\\"" SLWI_TOOL_TIMESTAMP "\\\""
 
 const slw_stage slwi_nvcc_stages[SLWI_NVCC_STAGE_COUNT] = {
     {"ptx", "ptx", "kernel.ptx"},
@@ -31,15 +36,34 @@ static slw_code take_kind(slwi_nvcc_job *job, const char *extension, slw_error *
     return job->toolchain->missing->code;
 }
 
+/* nvcc takes a value apart at commas, undoes quotes and drops outer blanks: another directory would be searched than
+   the one that is in the key. A root begins with its slash. */
+static int is_taken_apart(const char *root) {
+    const size_t size = strlen(root);
+    return strpbrk(root, ",'") != NULL || (size > 0 && strchr(" \t\v\f", root[size - 1]) != NULL);
+}
+
 /* Include roots go through nvcc's shell as well, and mean nothing to PTX. */
 static slw_code check_roots(const slwi_nvcc_job *job, slw_error *err) {
     for (size_t i = 0; i < job->common.roots.count; i++) {
-        if (job->is_ptx || !slwi_nvcc_is_for_shell(job->common.roots.items[i])) continue;
-        slwi_error_path(err, job->common.roots.items[i]);
-        return slwi_fail(err, SLW_E_USAGE, "SHELL",
-                         "nvcc hands paths to a shell, which would change the name of the include root");
+        const char *root = job->common.roots.items[i];
+        if (job->is_ptx || (!slwi_nvcc_is_for_shell(root) && !is_taken_apart(root))) continue;
+        slwi_error_path(err, root);
+        return slwi_fail(
+            err, SLW_E_USAGE, "SHELL",
+            "nvcc takes paths apart at commas, quotes and outer blanks and hands them to a shell: it would "
+            "search another directory than the include root");
     }
     return SLW_OK;
+}
+
+/* clang before 16 does not take the time from SOURCE_DATE_EPOCH. nvcc hands these to its host compiler within double
+   quotes of a shell. */
+static void stop_clock(slwi_nvcc_job *job) {
+    static const char *const words[] = {"-Xcompiler=" SLWI_TOOL_NO_CLOCK_WARNING, DEFINE_CLOCK};
+    const slwi_nvcc_toolchain *toolchain = job->toolchain;
+    if (job->is_ptx || toolchain->host == NULL || toolchain->answer.family != SLWI_TOOL_CLANG) return;
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) slwi_tool_list_add(&job->options.ptx, words[i]);
 }
 
 static slw_code take_options(slwi_nvcc_job *job, const slw_compile_options *options, slw_error *err) {
@@ -54,6 +78,7 @@ static slw_code take_options(slwi_nvcc_job *job, const slw_compile_options *opti
               ? NULL
               : slwi_nvrtc_source_reason(common->source, common->roots.count);
     if (why != NULL) slwi_tool_job_keep_private(common, why);
+    stop_clock(job);
     slwi_tool_list_add_all(&job->option_record, &job->options.ptx);
     /* An option of the one stage is another one than of the other; what both have is said once. */
     for (size_t i = job->options.shared; i < job->options.cubin.count; i++)

@@ -1,5 +1,6 @@
 #include "nvcc_options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "fail.h"
@@ -281,6 +282,14 @@ static slw_code refuse_shell(const char *const *flags, size_t count, slw_error *
     return SLW_OK;
 }
 
+/* nvcc takes values apart at commas and blanks and hands each part to the preprocessor, the joined ones too, as a word
+   of its own: with an '@' before it that is a file of more options. No ordinary value has one anywhere. */
+static void find_response_files(const char *const *flags, size_t count, slwi_nvcc_options *out) {
+    for (size_t i = 0; i < count && out->why[0] == '\0'; i++) {
+        if (strchr(flags[i], '@') != NULL) (void)snprintf(out->why, sizeof(out->why), "OPTION %s", flags[i]);
+    }
+}
+
 /* What ptxas is told when nvcc is told it, as nvcc itself would do. */
 static void give_to_both(const char *option, slwi_tool_list *cubin) {
     if (strcmp(option, "-G") == 0) slwi_tool_list_add_once(cubin, "-g");
@@ -321,6 +330,7 @@ slw_code slwi_nvcc_options_parse(const char *const *flags, size_t count, int is_
         add_targets(parsed.groups[SLWI_NVCC_TO_FATBIN].items[i], &out->fatbin);
     slwi_tool_list_add_all(&out->cubin, &parsed.groups[SLWI_NVCC_TO_PTXAS]);
     memcpy(out->why, parsed.why, sizeof(out->why));
+    if (!is_ptx) find_response_files(flags, count, out);
     slwi_tool_options_free(&parsed);
     rc = slwi_tool_list_status(&out->ptx, err);
     if (rc == SLW_OK) rc = slwi_tool_list_status(&out->cubin, err);

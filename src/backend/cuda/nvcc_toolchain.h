@@ -46,6 +46,9 @@ uint32_t slwi_nvcc_isa_number(const char *text);
 /* Starts the tools and fills the answer. UNSUPPORTED (UNKNOWN_COMPILER) for what does not answer as nvcc does. */
 slw_code slwi_nvcc_discover(const slwi_nvcc_toolchain *toolchain, slw_cancel *cancel, slwi_tool_answer *answer,
                             slw_error *err);
+/* What in an nvcc.profile may reach outside the key, in words for a person, into why[size]; "": nothing. NO_MEMORY. */
+slw_code slwi_nvcc_profile_reason(const char *path, const slw_allocator *allocator, char *why, size_t size,
+                                  slw_error *err);
 /* Declares, fills, proves and seals the four components. */
 slw_code slwi_nvcc_declare_identity(const slwi_nvcc_toolchain *toolchain, slw_identity *identity, slw_error *err);
 

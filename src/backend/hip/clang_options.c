@@ -22,6 +22,9 @@
     { .text = (text_), .match = SLWI_TOOL_OPTION_JOINED, .values = (values_) }
 #define TEXT(match_, text_)                                                                                            \
     { .text = (text_), .match = SLWI_TOOL_OPTION_##match_, .values = SLWI_TOOL_VALUES_ANY }
+/* However it was written, the value is handed on joined. */
+#define JOINED_TEXT(text_)                                                                                             \
+    { .text = (text_), .match = SLWI_TOOL_OPTION_EITHER, .values = SLWI_TOOL_VALUES_ANY, .written = (text_) }
 
 const slwi_tool_option_rule slwi_clang_option_rules[] = {
     /* set here: what is done, for what, where the output goes */
@@ -58,8 +61,8 @@ const slwi_tool_option_rule slwi_clang_option_rules[] = {
     RESERVED(EXACT, "--gpu-bundle-output"),
     RESERVED(EXACT, "--no-gpu-bundle-output"),
     /* language and macros */
-    TEXT(EITHER, "-D"),
-    TEXT(EITHER, "-U"),
+    JOINED_TEXT("-D"),
+    JOINED_TEXT("-U"),
     VALUE("-std="),
     VALUE("-cl-std="),
     TEXT(JOINED, "-cl-ext="),

@@ -13,11 +13,11 @@
 #include "tool_run.h"
 
 const char *const slwi_clang_compile_before[] = {"-O3", NULL};
-const char *const slwi_clang_compile_after[] = {"-fdiagnostics-color=never", NULL};
-const char *const slwi_clang_for_cl[] = {"--target=" SLWI_CLANG_TRIPLE, "-x", "cl", NULL};
+const char *const slwi_clang_compile_after[] = {"-fdiagnostics-color=never", SLWI_TOOL_NO_CLOCK_WARNING, NULL};
+const char *const slwi_clang_for_cl[] = {"--target=" SLWI_CLANG_TRIPLE, "-x", "cl", SLWI_TOOL_NO_CLOCK, NULL};
 /* A fixed name for the compilation: else clang makes one of the source's path, and static device variables carry it. */
 const char *const slwi_clang_for_hip[] = {
-    "-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-cuid=slipway", NULL,
+    "-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-cuid=slipway", SLWI_TOOL_NO_CLOCK, NULL,
 };
 const char *const slwi_clang_for_ir[] = {"--target=" SLWI_CLANG_TRIPLE, "-x", "ir", NULL};
 const char *const slwi_clang_code_only[] = {"-Xclang", "-disable-llvm-passes", NULL};

@@ -300,20 +300,33 @@ static int asks_for_native(const char *option) {
            strcmp(option, "-mcpu=native") == 0;
 }
 
+/* A compiler hands a value on to its passes as a word of its own, joined or not, and a word that begins with '@' is a
+   file of more options to each of them. */
+static int names_response_file(const rule *row, const char *option, const char *value) {
+    if (value == NULL && row != NULL && row->match == ANYTHING) value = option + strlen(row->text);
+    return value != NULL && value[0] == '@';
+}
+
+/* A macro is handed on joined, so that its value is never taken for an option. */
+static void hand_on(slwi_tool_list *list, const char *option, const char *value, int allowed) {
+    if (allowed && value != NULL && strlen(option) == 2) {
+        slwi_tool_list_add_format(list, "%s%s", option, value);
+        return;
+    }
+    slwi_tool_list_add(list, option);
+    if (value != NULL) slwi_tool_list_add(list, value);
+}
+
 static slw_code take(slwi_host_options *out, const char *option, const char *value, const rule *row, slw_error *err) {
     if (row != NULL && row->verdict == RESERVED) return refuse(err, option, "RESERVED", "is slipway's own to set");
     /* A value that stands alone is judged like one that is joined. */
     int plain = value == NULL || row == NULL || row->match != VALUE || is_plain(value);
-    int allowed = row != NULL && row->verdict == ALLOWED && plain;
+    int allowed = row != NULL && row->verdict == ALLOWED && plain && !names_response_file(row, option, value);
     if (!allowed) {
         keep_private(out, option);
-        slwi_tool_list_add(&out->link, option);
-        if (value != NULL) slwi_tool_list_add(&out->link, value);
+        hand_on(&out->link, option, value, 0);
     }
-    if (row == NULL || row->verdict != PRIVATE_LINK) {
-        slwi_tool_list_add(&out->compile, option);
-        if (value != NULL) slwi_tool_list_add(&out->compile, value);
-    }
+    if (row == NULL || row->verdict != PRIVATE_LINK) hand_on(&out->compile, option, value, allowed);
     if (allowed && asks_for_native(option)) out->native = 1;
     return SLW_OK;
 }
@@ -326,7 +339,8 @@ static slw_code parse(const char *const *flags, size_t count, slwi_host_options 
         if (option[0] != '-' && option[0] != '@') return refuse(err, option, "INPUT", "is not an option");
         const char *value = NULL;
         if (takes_next(row, option)) {
-            if (i + 1 >= count || flags[i + 1] == NULL) return refuse(err, option, "MISSING_VALUE", "lacks its value");
+            if (i + 1 >= count || flags[i + 1] == NULL || flags[i + 1][0] == '\0')
+                return refuse(err, option, "MISSING_VALUE", "lacks its value");
             value = flags[++i];
         }
         slw_code rc = take(out, option, value, row, err);

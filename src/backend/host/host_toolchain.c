@@ -18,6 +18,8 @@ const char *const slwi_host_compile_before[] = {"-O2", NULL};
 const char *const slwi_host_compile_after[] = {
     "-fPIC",
     "-fdiagnostics-color=never",
+    SLWI_TOOL_NO_CLOCK_WARNING,
+    SLWI_TOOL_NO_CLOCK,
     NULL,
 };
 
@@ -61,7 +63,7 @@ static slw_code find_answer(slwi_host_toolchain *toolchain, slw_cancel *cancel, 
     const slwi_tool_question question = {
         .allocator = &toolchain->allocator,
         .memo = toolchain->memo,
-        .about = "slipway host answer 1",
+        .about = "slipway host answer 2",
         .driver = toolchain->driver,
         .path = toolchain->path,
         .fixed = slwi_host_link_arguments,

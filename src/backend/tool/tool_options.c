@@ -135,11 +135,17 @@ static slw_code parse_nested(const option *o, slwi_tool_options *out, slw_error 
     return rc;
 }
 
+/* A compiler hands a value on to its passes as a word of its own, joined or not, and a word that begins with '@' is a
+   file of more options to each of them. */
+static int names_response_file(const option *o) {
+    return o->value_size > 0 && o->value[0] == '@';
+}
+
 static slw_code take(const option *o, slwi_tool_options *out, slw_error *err) {
     if (o->rule != NULL && o->rule->verdict == SLWI_TOOL_OPTION_RESERVED)
         return refuse(err, o->text, "RESERVED", "is slipway's own to set");
     if (o->rule != NULL && o->rule->nested != NULL) return parse_nested(o, out, err);
-    const int is_allowed = o->rule != NULL && o->rule->verdict == SLWI_TOOL_OPTION_ALLOWED &&
+    const int is_allowed = o->rule != NULL && o->rule->verdict == SLWI_TOOL_OPTION_ALLOWED && !names_response_file(o) &&
                            (o->value == NULL || slwi_tool_value_fits(o->rule->values, o->value, o->value_size));
     if (!is_allowed) keep_private(out, o->text);
     hand_on(out, o, is_allowed);
@@ -156,7 +162,9 @@ static slw_code parse(const slwi_tool_option_rule *rules, const char *const *fla
         find_rule(rules, text, &o);
         /* What is refused is refused whatever follows. */
         if (o.is_separate && o.rule->verdict != SLWI_TOOL_OPTION_RESERVED) {
-            if (i + 1 >= count || flags[i + 1] == NULL) return refuse(err, text, "MISSING_VALUE", "lacks its value");
+            /* Joined, an empty one would take the next word instead. */
+            if (i + 1 >= count || flags[i + 1] == NULL || flags[i + 1][0] == '\0')
+                return refuse(err, text, "MISSING_VALUE", "lacks its value");
             set_value(&o, flags[++i], 1);
         }
         slw_code rc = take(&o, out, err);

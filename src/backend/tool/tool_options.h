@@ -48,7 +48,8 @@ typedef struct slwi_tool_options {
 } slwi_tool_options;
 
 /* The first row that fits decides, so specific ones stand before general ones. What no row fits is private and goes
-   into group 0, as given, and so does an "@file".
+   into group 0, as given, and so does an "@file". A value that begins with '@' is private as well: it would become an
+   "@file" of the compiler's passes.
    USAGE (RESERVED; INPUT: a file among the options; EMPTY; MISSING_VALUE), LIMIT, NO_MEMORY; `subject` is the option.
    On success the caller frees *out; on failure it is untouched. */
 slw_code slwi_tool_options_parse(const slwi_tool_option_rule *rules, const char *const *flags, size_t count,

@@ -6,6 +6,15 @@
 
 /* A value that time macros are given instead of the time. */
 #define SLWI_TOOL_SOURCE_DATE_EPOCH "0"
+/* What they are with it, as text. clang before 16 does not read that variable, and __TIMESTAMP__ is no compiler's by it:
+   so they are defined away, in words that are handed to no shell. */
+#define SLWI_TOOL_DATE             "Jan  1 1970"
+#define SLWI_TOOL_TIME             "00:00:00"
+#define SLWI_TOOL_TIMESTAMP        "Thu Jan  1 00:00:00 1970"
+#define SLWI_TOOL_NO_CLOCK_WARNING "-Wno-builtin-macro-redefined"
+#define SLWI_TOOL_NO_CLOCK                                                                                             \
+    "-D__DATE__=\"" SLWI_TOOL_DATE "\"", "-D__TIME__=\"" SLWI_TOOL_TIME "\"",                                          \
+        "-D__TIMESTAMP__=\"" SLWI_TOOL_TIMESTAMP "\""
 
 /* PATH of the children of a program: its own directory, `more` (may be NULL), then the system's, each once. The caller
    frees *out. */

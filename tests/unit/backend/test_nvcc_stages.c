@@ -80,17 +80,22 @@ START_TEST(the_shell_is_given_nothing_to_read) {
         ck_assert_str_eq(world->err.subject, texts[i]);
     }
     slw_source source = SLW_SOURCE_INIT;
-    const char *roots[] = {"/tmp/$(touch x)"};
+    /* nvcc takes a root apart at commas and quotes, and drops outer blanks. */
+    static const char *const apart[] = {"/tmp/$(touch x)", "/tmp/a,b", "/tmp/a'b", "/tmp/a ", "/tmp/a\t"};
+    const char *roots[1];
     source.text = (slw_bytes){fake_source, strlen(fake_source)};
     source.name = "k.cu";
     source.include_roots = roots;
     source.include_root_count = 1;
     options.flag_count = 0;
-    cuda_forget(world);
-    cuda_expect(world, slw_compile(world->compiler, &source, &options, &world->report, &world->cached, &world->err),
-                SLW_E_USAGE);
-    ck_assert_str_eq(world->err.reason, "SHELL");
-    ck_assert_str_eq(world->err.path, "/tmp/$(touch x)");
+    for (size_t i = 0; i < sizeof(apart) / sizeof(*apart); i++) {
+        roots[0] = apart[i];
+        cuda_forget(world);
+        cuda_expect(world, slw_compile(world->compiler, &source, &options, &world->report, &world->cached, &world->err),
+                    SLW_E_USAGE);
+        ck_assert_str_eq(world->err.reason, "SHELL");
+        ck_assert_str_eq(world->err.path, apart[i]);
+    }
     slt_shell("test ! -e '%s/seen'", top);
 }
 END_TEST

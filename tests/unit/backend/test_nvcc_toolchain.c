@@ -151,6 +151,49 @@ START_TEST(pitfall_05_libraries_for_certain_processors_are_not_proved) {
 }
 END_TEST
 
+static const struct profile {
+    const char *lines;
+    int is_private;
+} profiles[] = {
+    {"INCLUDES += \"-I$(TOP)/$(_TARGET_DIR_)/include\" $(_SPACE_)", 0},
+    {"SYSTEM_INCLUDES += \"-isystem\" \"$(TOP)/include/cccl\" $(_SPACE_)", 0},
+    {"LIBRARIES =+ $(_SPACE_) \"-L$(TOP)/lib$(_TARGET_SIZE_)/stubs\" -L/x", 0},
+    {"PATH += $(CICC_PATH):$(_HERE_): \t", 0},
+    {"CUDAFE_FLAGS +=\nPTXAS_FLAGS +=\n# INCLUDES += @x", 0},
+    {"INCLUDES += -D \"@/tmp/rsp\" $(_SPACE_)", 1},
+    {"INCLUDES += \"-I/x\" @/tmp/rsp", 1},
+    {"INCLUDES += -include /tmp/x.h", 1},
+    {"INCLUDES += -fplugin=/tmp/x.so", 1},
+    {"INCLUDES += -specs=/tmp/x", 1},
+    {"INCLUDES += -B/tmp", 1},
+    {"INCLUDES += \"-I/x\"-include /tmp/x.h", 1},
+    {"INCLUDES += /tmp/x.h", 1},
+    {"INCLUDES += %include", 1},
+    {"INCLUDES += \"-I$(cat /tmp/x)\"", 1},
+    {"INCLUDES += -I$HOME", 1},
+    {"INCLUDES += -I/x ; touch /tmp/x", 1},
+    {"X = @/tmp/rsp\nINCLUDES += -D $(X)", 1},
+    {"TOP = -include /tmp/x", 1},
+    {"PTXAS_FLAGS += -optf /tmp/x", 1},
+    {"CPATH = /tmp", 1},
+    {"INCLUDES += -isystem", 1},
+    {"# x\rINCLUDES += -I/x", 1},
+    {"nonsense", 1},
+};
+
+START_TEST(pitfall_05_a_profile_that_reaches_outside_is_not_proved) {
+    const struct profile *row = &profiles[_i];
+    slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
+    options.target = "sm_90";
+    slt_write_file(slt_path(top, "bin/nvcc.profile", NULL), row->lines, strlen(row->lines), 0644);
+    slt_ok(fake_open_compiler(world, top, "nvcc"), &world->err);
+    cuda_expect(world, cuda_compile_text(world, fake_source, "k.cu", &options), SLW_OK);
+    ck_assert_msg((world->report.disposition == SLW_PRIVATE) == row->is_private, "%s: %s", row->lines,
+                  world->report.reason);
+    if (row->is_private) ck_assert_ptr_nonnull(strstr(world->report.reason, "nvcc.profile"));
+}
+END_TEST
+
 START_TEST(pitfall_03_a_tool_replaced_during_the_build) {
     slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
     options.target = "sm_90";
@@ -283,6 +326,8 @@ int main(void) {
     tcase_add_test(c, all_of_it_is_found);
     tcase_add_loop_test(c, pitfall_05_what_changes_in_the_toolkit_changes_the_key, 0,
                         (int)(sizeof(changes) / sizeof(*changes)));
+    tcase_add_loop_test(c, pitfall_05_a_profile_that_reaches_outside_is_not_proved, 0,
+                        (int)(sizeof(profiles) / sizeof(*profiles)));
     tcase_add_test(c, pitfall_05_libraries_for_certain_processors_are_not_proved);
     tcase_add_test(c, pitfall_03_a_tool_replaced_during_the_build);
     tcase_add_test(c, a_hot_run_starts_nothing);

@@ -113,6 +113,10 @@ END_TEST
 START_TEST(pitfall_05_options_that_reach_outside_are_private) {
     static const char *const reaching[][3] = {
         {"@options.txt", NULL, NULL},
+        {"-D", "@options.txt", NULL}, /* a word of its own to the passes: each reads the file */
+        {"-D@options.txt", NULL, NULL},
+        {"-U", "@options.txt", NULL},
+        {"--param", "@options.txt", NULL},
         {"-include", "x.h", NULL},
         {"--specs=x", NULL, NULL},
         {"-specs=x", NULL, NULL},
@@ -155,11 +159,36 @@ START_TEST(pitfall_05_options_that_reach_outside_are_private) {
 }
 END_TEST
 
+/* clang before 16 does not read SOURCE_DATE_EPOCH. */
+START_TEST(pitfall_05_there_is_no_clock) {
+    static const char *const compilers[] = {"gcc", "clang-16", "clang-14", "clang"};
+    static const char clock_text[] =
+        "#include <slipway/host_kernel.h>\n"
+        "_Static_assert(sizeof(__DATE__) == 12 && sizeof(__TIME__) == 9 && sizeof(__TIMESTAMP__) == 25, \"text\");\n"
+        "const char *clock_text = \"clock <\" __DATE__ \" \" __TIME__ \" \" __TIMESTAMP__ \">\";\n"
+        "SLW_HOST_KERNEL(k);\n"
+        "void k(const slw_host_block *b, void *const *a) { *(const char **)a[0] = b ? clock_text : 0; }\n";
+    slw_error err = SLW_ERROR_INIT;
+    fixture_toolchain toolchain;
+    fixture_request r = {.text = clock_text, .flags = {"-O0", "-Wall", "-Werror", "-pedantic-errors"}};
+    slw_code rc = fixture_open(&toolchain, compilers[_i], "/usr/bin", NULL, &err);
+    if (rc == SLW_E_TOOL_MISSING) {
+        slt_skip("pitfall_05_there_is_no_clock", compilers[_i]);
+    } else {
+        slt_ok(rc, &err);
+        slt_shell("grep -q 'clock <Jan  1 1970 00:00:00 Thu Jan  1 00:00:00 1970>' '%s/kernel.o'",
+                  fixture_compile(&toolchain, &r));
+    }
+    fixture_close(&toolchain);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("backend/pitfall_05_environment");
     TCase *tcase = tcase_create("environment");
     tcase_set_timeout(tcase, 240);
     tcase_add_loop_test(tcase, pitfall_05_nothing_is_inherited, 0, 2);
+    tcase_add_loop_test(tcase, pitfall_05_there_is_no_clock, 0, 4);
     tcase_add_test(tcase, pitfall_05_the_environment_is_made);
     tcase_add_test(tcase, pitfall_05_options_that_reach_outside_are_private);
     suite_add_tcase(suite, tcase);

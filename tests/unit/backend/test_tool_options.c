@@ -69,6 +69,11 @@ static const struct accepted {
     {{"-Xinner", "--level=9", NULL}, {"", "--level=9"}, "OPTION --level=9"},
     {{"-Xinner", "-x", NULL}, {"-x", ""}, "OPTION -x"},
     {{"-D", "-unknown", NULL}, {"-D-unknown", ""}, ""},
+    /* What would become a response file of the compiler's passes. */
+    {{"-D", "@file", NULL}, {"-D @file", ""}, "OPTION -D"},
+    {{"-D@file", NULL}, {"-D@file", ""}, "OPTION -D@file"},
+    {{"-DX=@file", NULL}, {"-DX=@file", ""}, ""},
+    {{"-Xinner", "-v,@file", NULL}, {"@file", "-v"}, "OPTION @file"},
 };
 
 START_TEST(each_way_to_write_an_option) {
@@ -95,6 +100,7 @@ static const struct refused {
     {{"", NULL}, "EMPTY", ""},
     {{"-D", NULL}, "MISSING_VALUE", "-D"},
     {{"-regs", NULL}, "MISSING_VALUE", "-regs"},
+    {{"-D", "", "-w", NULL}, "MISSING_VALUE", "-D"},
     {{"-Xinner", "", NULL}, "MISSING_VALUE", "-Xinner"},
     {{"-Xinner", "--out=x", NULL}, "RESERVED", "--out=x"},
 };
