@@ -133,6 +133,9 @@ pub fn build(b: *std.Build) void {
     b.installDirectory(.{ .source_dir = b.path("include"), .install_dir = .header, .install_subdir = "", .include_extensions = &.{".h"} });
     const command = userProgram(b, target, optimize, library, "slipway", "cli", cli_files);
     b.installArtifact(command);
+    const nvrtc = nvrtcProgram(b, target, optimize);
+    b.installArtifact(nvrtc);
+    steps.build_tests.dependOn(&nvrtc.step);
 
     const s = Build{ .b = b, .target = target, .optimize = optimize, .library = library, .shared = shared, .command = command, .doubles = buildDoubles(b, target, optimize) };
 
@@ -217,6 +220,13 @@ fn userProgram(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.bu
     m.linkLibrary(library);
     linkLibraries(m);
     return b.addExecutable(.{ .name = name, .root_module = m });
+}
+
+/// NVRTC as a program of its own, which the cuda backend starts: it needs nothing of the library.
+fn nvrtcProgram(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.builtin.OptimizeMode) *std.Build.Step.Compile {
+    const m = b.createModule(.{ .target = target, .optimize = optimize, .link_libc = true, .sanitize_c = .trap });
+    m.addCSourceFiles(.{ .root = b.path("tools"), .files = &.{"slipway_nvrtc.c"}, .flags = &user_flags });
+    return b.addExecutable(.{ .name = "slipway-nvrtc", .root_module = m });
 }
 
 fn addTests(s: Build, run_step: *std.Build.Step, build_step: *std.Build.Step) void {
