@@ -11,6 +11,8 @@
 #include "memory.h"
 #include "os.h"
 #include "tool_depfile.h"
+#include "tool_options.h"
+#include "tool_source.h"
 #include "tool_work.h"
 
 /* ---- taking ---- */
@@ -70,6 +72,20 @@ static slw_code take_override(slwi_tool_job *job, const slw_compile_options *opt
     return slwi_read_file(options->override_path, &job->override_bytes, err);
 }
 
+/* A macro's value brings words into the source. What else is wrong with the options is for those that know them. */
+static void look_at_flags(slwi_tool_job *job, const slw_compile_options *options) {
+    char why[sizeof(job->why)];
+    if (options->flags == NULL || options->flag_count > SLWI_TOOL_OPTIONS_MAX) return;
+    for (size_t i = 0; i < options->flag_count; i++) {
+        const char *flag = options->flags[i];
+        if (flag == NULL) continue;
+        const char *found = slwi_tool_header_reason((slw_bytes){flag, strlen(flag)});
+        if (found == NULL) continue;
+        (void)snprintf(why, sizeof(why), "OPTION %.150s: %s", flag, found + strlen(SLWI_TOOL_SOURCE_WORD));
+        slwi_tool_job_keep_private(job, why);
+    }
+}
+
 slw_code slwi_tool_job_take(slwi_tool_job *job, const slw_compile_request *request, const slw_stage *stages,
                             size_t stage_count, const char *default_name, slw_error *err) {
     if (request->source_text.size > SLW_LIMIT_SOURCE_BYTES) {
@@ -86,6 +102,7 @@ slw_code slwi_tool_job_take(slwi_tool_job *job, const slw_compile_request *reque
     job->identity = request->identity;
     job->stages = stages;
     job->stage_count = stage_count;
+    look_at_flags(job, request->options);
     slw_code rc = take_roots(job, request->source, err);
     return rc == SLW_OK ? take_override(job, request->options, err) : rc;
 }
@@ -245,28 +262,50 @@ static slw_code outside(const char *path, slw_error *err) {
                      "the compiler read %.300s, which is not in the key", path);
 }
 
+/* A header of a declared root, read as the compiler read it a moment ago: that it is still the same is asked of the
+   whole tree after this. A hit is not looked at again, for its key holds the digest of what was looked at here. */
+static slw_code look_at_header(const slwi_tool_job *job, const char *path, slw_error *err) {
+    slwi_buffer text;
+    slw_error unread = SLW_ERROR_INIT;
+    slwi_buffer_init(&text, &job->allocator, SLW_LIMIT_SOURCE_BYTES);
+    const slw_code rc = slwi_read_file(path, &text, &unread);
+    const char *why = rc == SLW_OK ? slwi_tool_header_reason((slw_bytes){text.data, text.size}) : NULL;
+    slwi_buffer_free(&text);
+    if (rc == SLW_OK && why == NULL) return SLW_OK;
+    slwi_error_path(err, path);
+    if (why != NULL) {
+        return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "HEADER_REACHES_OUT", "the header %.300s says %s", path,
+                         why + strlen(SLWI_TOOL_SOURCE_WORD));
+    }
+    if (rc == SLW_E_NO_MEMORY) return slwi_fail_memory(err, 0);
+    return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "HEADER_UNREAD",
+                     "the header %.300s, which the compiler read, cannot be read again", path);
+}
+
+/* The compiler's own headers are taken as they are. */
+static slw_code look_at_dependency(const slwi_tool_job *job, const char *dependency, const char *work,
+                                   const slwi_tool_list *compiler_roots, const slwi_tool_list *own, slw_error *err) {
+    char path[SLWI_TOOL_PATH_MAX];
+    if (slwi_tool_dependency_inside(dependency, work, compiler_roots, own)) return SLW_OK;
+    if (!slwi_tool_dependency_inside(dependency, work, &job->roots, own)) return outside(dependency, err);
+    if (!slwi_tool_join(path, work, dependency)) return outside(dependency, err);
+    return look_at_header(job, path, err);
+}
+
 slw_code slwi_tool_job_confirm(const slwi_tool_job *job, const slw_stage_context *context,
                                const slwi_tool_list *compiler_roots, const char *const *own, slw_error *err) {
-    slwi_tool_list roots;
     slwi_tool_list names;
     char work[SLWI_TOOL_PATH_MAX];
     if (!job->compiled) return SLW_OK; /* what compiling makes was given */
     if (job->lowered_why != NULL) return slwi_fail(err, SLW_E_IDENTITY_UNUSABLE, "SOURCE", "%s", job->lowered_why);
-    slwi_tool_list_init(&roots, &job->allocator);
     slwi_tool_list_init(&names, &job->allocator);
-    slwi_tool_list_add_all(&roots, &job->roots);
-    slwi_tool_list_add_all(&roots, compiler_roots);
     for (size_t i = 0; own[i] != NULL; i++) slwi_tool_list_add(&names, own[i]);
-    slw_code rc = slwi_tool_list_status(&roots, err);
-    if (rc == SLW_OK) rc = slwi_tool_list_status(&names, err);
+    slw_code rc = slwi_tool_list_status(&names, err);
     if (rc == SLW_OK && !slwi_tool_join(work, context->directory, SLWI_TOOL_WORK_NAME)) {
         rc = slwi_fail(err, SLW_E_LIMIT, "PATH_TOO_LONG", "the path of the build directory is too long");
     }
-    for (size_t i = 0; rc == SLW_OK && i < job->dependencies.count; i++) {
-        const char *dependency = job->dependencies.items[i];
-        if (!slwi_tool_dependency_inside(dependency, work, &roots, &names)) rc = outside(dependency, err);
-    }
-    slwi_tool_list_free(&roots);
+    for (size_t i = 0; rc == SLW_OK && i < job->dependencies.count; i++)
+        rc = look_at_dependency(job, job->dependencies.items[i], work, compiler_roots, &names, err);
     slwi_tool_list_free(&names);
     return rc;
 }

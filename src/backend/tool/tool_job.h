@@ -29,7 +29,8 @@ typedef struct slwi_tool_job {
 /* What a job needs to be closed, whatever happens then. */
 void slwi_tool_job_init(slwi_tool_job *job, const slw_allocator *allocator);
 /* Takes the source's name (or `default_name`), roots (made absolute by the calling process's directory) and override,
-   whose bytes are read here, once: what is in the key is what is used. LIMIT (TOO_LARGE, PATH_TOO_LONG), USAGE (EMPTY,
+   whose bytes are read here, once: what is in the key is what is used. Options that say what no list shows keep the
+   job private. LIMIT (TOO_LARGE, PATH_TOO_LONG), USAGE (EMPTY,
    OVERRIDE, BAD_STAGE), STORAGE, NO_MEMORY. */
 slw_code slwi_tool_job_take(slwi_tool_job *job, const slw_compile_request *request, const slw_stage *stages,
                             size_t stage_count, const char *default_name, slw_error *err);
@@ -48,7 +49,8 @@ slw_code slwi_tool_job_option_record(const slwi_tool_job *job, const slwi_tool_l
 /* Keeps the dependency list of a compilation (it is moved out of `from`). */
 void slwi_tool_job_keep_dependencies(slwi_tool_job *job, slwi_tool_list *from);
 /* OK, or IDENTITY_UNUSABLE: HEADER_OUTSIDE for what lies neither in the request's roots nor in the compiler's own,
-   SOURCE for a lowered source that reaches outside. `own` are the names the build wrote in its working directory,
+   HEADER_REACHES_OUT for a header of the request's roots that says what no list shows (tool_source.h), HEADER_UNREAD
+   for one that is gone, SOURCE for a lowered source that reaches outside. `own` are the names the build wrote in its working directory,
    NULL-terminated. */
 slw_code slwi_tool_job_confirm(const slwi_tool_job *job, const slw_stage_context *context,
                                const slwi_tool_list *compiler_roots, const char *const *own, slw_error *err);

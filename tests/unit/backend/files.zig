@@ -45,6 +45,7 @@ pub const tests: []const []const u8 = &.{
     "test_ptx_mutations",
     "test_ptx_pitfall_11_grid_unit",
     "test_tool_options",
+    "test_tool_source",
     "test_triton_agreement",
     "test_triton_damage",
     "test_triton_oracle",

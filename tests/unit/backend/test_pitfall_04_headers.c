@@ -175,6 +175,130 @@ START_TEST(pitfall_04_absolute_questions_are_private) {
 }
 END_TEST
 
+/* The header is in the key; the file that it has the assembler read, or asks about, or its own time, is not. */
+START_TEST(pitfall_04_a_header_that_reaches_outside_is_named) {
+    static const struct {
+        const char *text; /* of the header; %s: a file outside */
+        const char *why;
+    } cases[] = {
+        {"__asm__(\".section .note.mine\\n.incbin \\\"%s\\\"\\n.previous\");\n", ".incbin"},
+        {"__asm__(\".section .note.mine\\n.INCBIN \\\"%s\\\"\\n.previous\");\n", ".incbin"},
+        {"__asm__(\".Include \\\"%s\\\"\");\n", ".include"},
+        {"#if __has_include(\"%s\")\n#define N 3\n#endif\n", "__has_include"},
+        {"#define P \"%s\"\n#if __has_include(P)\n#define N 3\n#endif\n", "__has_include"},
+        {"#if __has_include(\"../opt.h\") /* %s */\n#define N 3\n#endif\n", "__has_include"},
+        {"#if __has_include(\".git/opt.h\") /* %s */\n#define N 3\n#endif\n", "__has_include"},
+        {"static const char when[] = __TIMESTAMP__; /* %s */\n", "__TIMESTAMP__"},
+    };
+    const char *outside = slt_path(slt_scratch(), "data", NULL);
+    slt_write_file(outside, "\n", 1, 0644);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const char *root = slt_scratch();
+        const char *header = slt_path(root, "reaches.h", NULL);
+        char text[4096];
+        const int size = snprintf(text, sizeof(text), cases[i].text, outside);
+        ck_assert(size > 0 && (size_t)size < sizeof(text));
+        slt_write_file(header, text, (size_t)size, 0644);
+        fixture_request r = {.text = "#include <reaches.h>\nint x;\n", .roots = {root}};
+        slw_error err = SLW_ERROR_INIT;
+        ck_assert_msg(confirm(&r, &err) == SLW_E_IDENTITY_UNUSABLE, "%s", text);
+        ck_assert_str_eq(err.reason, "HEADER_REACHES_OUT");
+        ck_assert_str_eq(err.path, header);
+        ck_assert_msg(strstr(err.message, cases[i].why) != NULL, "%s: %s", text, err.message);
+        ck_assert_msg(strstr(err.message, "reaches.h") != NULL, "%s", err.message);
+        /* One that is in the tree and was not read does not matter. */
+        fixture_request other = {.text = "int x;\n", .roots = {root}};
+        slw_error none = SLW_ERROR_INIT;
+        slt_ok(confirm(&other, &none), &none);
+    }
+}
+END_TEST
+
+START_TEST(pitfall_04_ordinary_headers_of_a_root_stay_in_the_key) {
+    static const char text[] = "#pragma once\n#include <stdint.h>\n#include <stdlib.h>\n#include_next <limits.h>\n"
+                               "#if defined(__has_include) && __has_include(\"late.h\")\n#include \"late.h\"\n#endif\n"
+                               "static inline const char *when(void) { return __DATE__ __TIME__; }\n";
+    const char *root = slt_scratch();
+    slt_write_file(slt_path(root, "limits.h", NULL), text, sizeof(text) - 1, 0644);
+    slt_write_file(slt_path(root, "late.h", NULL), "", 0, 0644);
+    fixture_request r = {.text = "#include <limits.h>\n#include <slipway/host_kernel.h>\nint x = INT_MAX;\n",
+                         .roots = {root}};
+    slw_error err = SLW_ERROR_INIT;
+    slt_ok(confirm(&r, &err), &err);
+}
+END_TEST
+
+START_TEST(pitfall_04_a_header_that_is_gone_is_not_trusted) {
+    const char *root = slt_scratch();
+    const char *header = slt_path(root, "gone.h", NULL);
+    const char *directory = slt_scratch();
+    slt_write_file(header, "\n", 1, 0644);
+    fixture_request r = {.text = "#include <gone.h>\nint x;\n", .roots = {root}};
+    slw_error err = SLW_ERROR_INIT;
+    void *job = NULL;
+    slt_ok(fixture_job(&toolchain, &r, &job, &err), &err);
+    slt_ok(fixture_run(job, &r, directory, &err), &err);
+    slw_stage_context context = fixture_context(&r, directory);
+    ck_assert_int_eq(unlink(header), 0);
+    ck_assert_int_eq(slwi_host_backend.job_confirm(job, &context, &err), SLW_E_IDENTITY_UNUSABLE);
+    ck_assert_str_eq(err.reason, "HEADER_UNREAD");
+    ck_assert_str_eq(err.path, header);
+    slwi_host_backend.job_close(job);
+}
+END_TEST
+
+static void private_for(const fixture_request *r, const char *why) {
+    slw_error err = SLW_ERROR_INIT;
+    void *job = NULL;
+    slt_ok(fixture_job(&toolchain, r, &job, &err), &err);
+    const char *reason = slwi_host_backend.job_private_reason(job);
+    if (why == NULL) {
+        ck_assert_msg(reason == NULL, "%s", reason);
+    } else {
+        ck_assert_msg(reason != NULL && strstr(reason, why) != NULL, "%s: %s", why, reason != NULL ? reason : "none");
+    }
+    slwi_host_backend.job_close(job);
+}
+
+/* A macro's value brings the words in as well as the source does. */
+START_TEST(pitfall_04_options_that_reach_outside_are_private) {
+    static const struct {
+        const char *flag;
+        const char *why;
+    } cases[] = {
+        {"-DI=.incbin", "OPTION -DI=.incbin: .incbin"},
+        {"-DI=\".include \\\"f\\\"\"", ": .include"},
+        {"-DHAS=__has_include", "__has_include"},
+        {"-DT=__TIMESTAMP__", "OPTION -DT=__TIMESTAMP__: __TIMESTAMP__"},
+        {"-DN=3", NULL},
+        {"-DH=<x.h>", NULL},
+        {"-DHAVE=defined(__has_include)", NULL},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        fixture_request joined = {.text = "int x;\n", .flags = {cases[i].flag}};
+        private_for(&joined, cases[i].why);
+    }
+    fixture_request separate = {.text = "int x;\n", .flags = {"-D", "I=.incbin"}};
+    private_for(&separate, ".incbin");
+}
+END_TEST
+
+START_TEST(pitfall_04_sources_that_ask_beyond_the_roots_are_private) {
+    fixture_request climbs = {.text = "#if __has_include(\"../opt.h\")\n#endif\n"};
+    private_for(&climbs, "__has_include");
+    fixture_request macro = {.text = "#define P \"/tmp/x.h\"\n#if __has_include(P)\n#endif\n"};
+    private_for(&macro, "__has_include");
+    fixture_request left_out = {.text = "#if __has_include(\"o.pyc\")\n#endif\n"};
+    private_for(&left_out, "__has_include");
+    fixture_request assembler = {.text = "__asm__(\".include \\\"/tmp/b.s\\\"\");\n"};
+    private_for(&assembler, ".include");
+    fixture_request upper = {.text = "__asm__(\".INCBIN \\\"/tmp/b\\\"\");\n"};
+    private_for(&upper, ".incbin");
+    fixture_request own_time = {.text = "#include \"x.h\"\nconst char *t = __TIMESTAMP__;\n"};
+    private_for(&own_time, NULL);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("backend/pitfall_04_headers");
     TCase *tcase = tcase_create("headers");
@@ -187,6 +311,11 @@ int main(void) {
     tcase_add_test(tcase, pitfall_04_a_header_the_tree_leaves_out_is_outside);
     tcase_add_test(tcase, pitfall_04_the_directory_of_the_source_is_not_searched);
     tcase_add_test(tcase, pitfall_04_absolute_questions_are_private);
+    tcase_add_test(tcase, pitfall_04_a_header_that_reaches_outside_is_named);
+    tcase_add_test(tcase, pitfall_04_ordinary_headers_of_a_root_stay_in_the_key);
+    tcase_add_test(tcase, pitfall_04_a_header_that_is_gone_is_not_trusted);
+    tcase_add_test(tcase, pitfall_04_options_that_reach_outside_are_private);
+    tcase_add_test(tcase, pitfall_04_sources_that_ask_beyond_the_roots_are_private);
     suite_add_tcase(suite, tcase);
     return slt_run(suite, NULL);
 }
