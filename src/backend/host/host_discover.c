@@ -1,10 +1,12 @@
 /* Asking a driver about itself. gcc and clang answer in different words; what is not understood is not guessed. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "fail.h"
 #include "host_target.h"
 #include "host_toolchain.h"
+#include "os.h"
 #include "tool_find.h"
 #include "tool_probe.h"
 
@@ -17,6 +19,8 @@ typedef struct discovery {
     const char *language;              /* as -x names it */
     const char *own;                   /* the compiler's own program for it, in gcc */
     slwi_tool_list programs;           /* where the driver looks for its programs, in order */
+    slwi_tool_list libraries;          /* and for its libraries */
+    char install[SLWI_TOOL_PATH_MAX];  /* gcc's own directory: "/usr/lib/gcc/MACHINE/VERSION/" */
     slwi_tool_list configs;            /* where clang looks for configuration files */
     char compiler[SLWI_TOOL_PATH_MAX]; /* cc1, or clang itself */
     char linker[SLWI_TOOL_PATH_MAX];   /* what the driver starts to link */
@@ -243,6 +247,20 @@ static slw_code ask_link(discovery *d) {
 
 /* ---- programs, and the places where they were not ---- */
 
+/* "programs: =/usr/bin:/bin" */
+static void read_directories(slw_bytes line, const char *start, slwi_tool_list *out) {
+    const size_t skipped = strlen(start);
+    if (line.size <= skipped || memcmp(line.data, start, skipped) != 0) return;
+    const char *at = (const char *)line.data + skipped;
+    const char *end = (const char *)line.data + line.size;
+    while (at < end) {
+        const char *stop = memchr(at, ':', (size_t)(end - at));
+        size_t size = (size_t)((stop != NULL ? stop : end) - at);
+        if (size != 0 && at[0] == '/') slwi_tool_list_add_bytes(out, at, size);
+        at += size + (stop != NULL);
+    }
+}
+
 static slw_code ask_directories(discovery *d) {
     static const char *const arguments[] = {"-print-search-dirs", NULL};
     slw_code rc = ask(d, arguments, NULL);
@@ -250,18 +268,13 @@ static slw_code ask_directories(discovery *d) {
     slwi_tool_lines lines = slwi_tool_probe_lines(&d->probe);
     slw_bytes line;
     while (slwi_tool_next_line(&lines, &line)) {
-        static const char start[] = "programs: =";
-        if (line.size < sizeof(start) || memcmp(line.data, start, sizeof(start) - 1) != 0) continue;
-        const char *at = (const char *)line.data + sizeof(start) - 1;
-        const char *end = (const char *)line.data + line.size;
-        while (at < end) {
-            const char *stop = memchr(at, ':', (size_t)(end - at));
-            size_t size = (size_t)((stop != NULL ? stop : end) - at);
-            if (size != 0 && at[0] == '/') slwi_tool_list_add_bytes(&d->programs, at, size);
-            at += size + (stop != NULL);
-        }
+        char text[SLWI_TOOL_PATH_MAX];
+        if (slwi_tool_after(line, "install: ", text)) memcpy(d->install, text, sizeof(text));
+        read_directories(line, "programs: =", &d->programs);
+        read_directories(line, "libraries: =", &d->libraries);
     }
-    return slwi_tool_list_status(&d->programs, d->err);
+    rc = slwi_tool_list_status(&d->programs, d->err);
+    return rc == SLW_OK ? slwi_tool_list_status(&d->libraries, d->err) : rc;
 }
 
 static void absent(discovery *d, const char *directory, const char *name) {
@@ -313,10 +326,60 @@ static slw_code ask_program(discovery *d, const char *name) {
     return SLW_OK;
 }
 
-/* A specs file beside the compiler's programs would be read. */
-static void finish_gcc(discovery *d) {
+/* A specs file that is there counts, whether it was there when gcc was asked or came since. */
+static void specs_place(discovery *d, const char *directory, const char *name) {
+    const slwi_os *os = slwi_os_get();
+    char path[SLWI_TOOL_PATH_MAX];
+    slwi_stat stat;
+    absent(d, directory, name);
+    if (directory[0] != '/' || !slwi_tool_join(path, directory, name)) return;
+    if (os->fstatat(os, AT_FDCWD, path, 0, &stat) >= 0 && !S_ISDIR(stat.mode)) fact(d, SLWI_TOOL_FACT_FILE, path);
+}
+
+/* "MACHINE/VERSION/specs", as gcc's own directory ends. */
+static int own_specs(const discovery *d, char *out) {
+    char install[SLWI_TOOL_PATH_MAX];
+    char machine[SLWI_TOOL_PATH_MAX];
+    if (!slwi_tool_normalize(install, d->install) || !slwi_tool_directory(machine, install)) return 0;
+    const int size =
+        snprintf(out, SLWI_TOOL_PATH_MAX, "%s/%s/specs", slwi_tool_base_name(machine), slwi_tool_base_name(install));
+    return install[0] == '/' && size > 0 && (size_t)size < SLWI_TOOL_PATH_MAX;
+}
+
+/* gcc reads the first specs file among the directories of its libraries and in their MACHINE/VERSION, and one more
+   where it was configured to lie: /usr/lib/gcc/MACHINE/VERSION, or the directory above. */
+static slw_code absent_specs(discovery *d) {
+    char below[SLWI_TOOL_PATH_MAX];
+    char directory[SLWI_TOOL_PATH_MAX];
+    char above[SLWI_TOOL_PATH_MAX];
+    if (!own_specs(d, below)) return unknown(d, "the compiler did not say where it is installed");
+    const slwi_tool_list *lists[] = {&d->programs, &d->libraries};
+    for (size_t l = 0; l < 2; l++) {
+        for (size_t i = 0; i < lists[l]->count; i++) {
+            specs_place(d, lists[l]->items[i], "specs");
+            specs_place(d, lists[l]->items[i], below);
+        }
+    }
+    memcpy(directory, d->compiler, sizeof(directory));
+    for (int level = 0; level < 4 && slwi_tool_directory(above, directory) && strcmp(above, directory) != 0; level++) {
+        specs_place(d, above, "specs");
+        memcpy(directory, above, sizeof(directory));
+    }
+    static const char *const configured[] = {"/usr/lib/gcc", "/usr/libexec/gcc", "/usr/local/lib/gcc"};
+    for (size_t i = 0; i < sizeof(configured) / sizeof(*configured); i++) {
+        specs_place(d, configured[i], below);
+        char *version = strchr(below, '/');
+        if (version == NULL) return SLW_OK;
+        char machine[SLWI_TOOL_PATH_MAX];
+        const int size = snprintf(machine, sizeof(machine), "%.*s/specs", (int)(version - below), below);
+        if (size > 0 && (size_t)size < sizeof(machine)) specs_place(d, configured[i], machine);
+    }
+    return SLW_OK;
+}
+
+static slw_code finish_gcc(discovery *d) {
     absent_before(d, d->own, d->compiler);
-    for (size_t i = 0; i < d->programs.count; i++) absent(d, d->programs.items[i], "specs");
+    return absent_specs(d);
 }
 
 static slw_code finish_gcc_link(discovery *d) {
@@ -382,17 +445,19 @@ static slw_code discover(const slwi_host_toolchain *toolchain, const char *langu
     d.probe.answer = answer;
     d.probe.err = err;
     slwi_tool_list_init(&d.programs, &toolchain->allocator);
+    slwi_tool_list_init(&d.libraries, &toolchain->allocator);
     slwi_tool_list_init(&d.configs, &toolchain->allocator);
     slw_code rc = ask_preprocessor(&d);
     const int is_gcc = answer->family == SLWI_TOOL_GCC;
     if (rc == SLW_OK && links) rc = ask_link(&d);
     if (rc == SLW_OK) rc = ask_directories(&d);
     if (rc == SLW_OK && links) rc = is_gcc ? finish_gcc_link(&d) : finish_clang_link(&d);
-    if (rc == SLW_OK && is_gcc) finish_gcc(&d);
+    if (rc == SLW_OK && is_gcc) rc = finish_gcc(&d);
     if (rc == SLW_OK && !is_gcc) rc = finish_clang(&d);
     if (rc == SLW_OK) rc = slwi_tool_answer_status(answer, err);
     slwi_tool_probe_free(&d.probe);
     slwi_tool_list_free(&d.programs);
+    slwi_tool_list_free(&d.libraries);
     slwi_tool_list_free(&d.configs);
     return rc;
 }

@@ -1,12 +1,15 @@
 /* What of the toolchain can change a host kernel, as the four components of its identity. */
 #include <slipway/key.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fail.h"
 #include "host_kernel_text.h"
+#include "host_options.h"
 #include "host_reader.h"
 #include "host_target.h"
 #include "host_toolchain.h"
+#include "tool_config.h"
 #include "tool_identity.h"
 
 #define BACKEND   SLWI_TOOL_BACKEND
@@ -55,6 +58,30 @@ static slw_code add_backend(const slwi_host_toolchain *toolchain, slw_identity *
     return rc == SLW_OK ? slw_identity_prove(identity, BACKEND, err) : rc;
 }
 
+/* What clang reads by itself may say what the request may, and not the machine's own processor: it is in no key. */
+static slw_code judge_config(const slwi_tool_list *words, const slw_allocator *allocator, char *why, slw_error *err) {
+    slwi_host_options options;
+    slw_code rc = slwi_host_options_parse((const char *const *)words->items, words->count, allocator, &options, err);
+    if (rc != SLW_OK) return rc;
+    (void)snprintf(why, SLWI_TOOL_CONFIG_WHY_MAX, "%.200s", options.native ? "OPTION native" : options.why);
+    slwi_host_options_free(&options);
+    return SLW_OK;
+}
+
+slw_code slwi_host_check_configs(const slwi_tool_answer *answer, const char *driver, const slw_allocator *allocator,
+                                 slw_identity *identity, const char *component, slw_error *err) {
+    const slwi_tool_list *files = &answer->facts[SLWI_TOOL_FACT_FILE];
+    slw_code rc = SLW_OK;
+    for (size_t i = 0; rc == SLW_OK && i < files->count; i++) {
+        if (slwi_tool_is_config(files->items[i])) {
+            rc = slwi_tool_config_check(identity, component, files->items[i], allocator, judge_config, err);
+        } else if (slwi_tool_is_specs(files->items[i])) {
+            rc = slwi_tool_specs_check(identity, component, files->items[i], driver, allocator, err);
+        }
+    }
+    return rc;
+}
+
 static slw_code add_compiler(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err) {
     const slwi_tool_answer *answer = &toolchain->answer;
     const char *version = slwi_tool_answer_version(answer);
@@ -69,6 +96,8 @@ static slw_code add_compiler(const slwi_host_toolchain *toolchain, slw_identity 
     for (size_t i = 0; rc == SLW_OK && i < plugins->count; i++) {
         rc = slw_identity_add_program(identity, COMPILER, plugins->items[i], err);
     }
+    if (rc == SLW_OK)
+        rc = slwi_host_check_configs(answer, toolchain->driver, &toolchain->allocator, identity, COMPILER, err);
     if (rc == SLW_OK) {
         rc = slw_identity_add_claim(identity, COMPILER, "version", (slw_bytes){version, strlen(version)}, err);
     }

@@ -37,6 +37,11 @@ slw_code slwi_host_discover_cxx(const slwi_host_toolchain *toolchain, slw_cancel
 /* Declares, fills, proves and seals the four components. */
 slw_code slwi_host_declare_identity(const slwi_host_toolchain *toolchain, slw_identity *identity, slw_error *err);
 
+/* The specs and configuration files of the answer, judged (tool_config.h): what may reach outside the key rejects the
+   component. For nvcc's host compiler as well. */
+slw_code slwi_host_check_configs(const slwi_tool_answer *answer, const char *driver, const slw_allocator *allocator,
+                                 slw_identity *identity, const char *component, slw_error *err);
+
 /* What the linker will open for the libraries of the link: found as the linker finds them, linker scripts followed.
    What cannot be followed is said in why[256] (OK is returned: the identity is then not proved). */
 typedef struct slwi_host_link_inputs {

@@ -31,6 +31,21 @@ static int is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0';
 }
 
+static size_t break_size(const char *at, const char *end) {
+    if (at < end && *at == '\n') return 1;
+    return end - at > 1 && at[0] == '\r' && at[1] == '\n' ? 2 : 0;
+}
+
+/* With quotes and backslashes clang's words may be others than these, and a word with '@' in front is a file of more,
+   also where it seems the value of an option. */
+static void judge_words(const slwi_tool_list *words, char *why) {
+    for (size_t i = 0; i < words->count; i++) {
+        if (strpbrk(words->items[i], "@\"'\\") == NULL) continue;
+        (void)snprintf(why, SLWI_TOOL_CONFIG_WHY_MAX, "%.200s", words->items[i]);
+        return;
+    }
+}
+
 /* clang knows comments only as whole lines, and not where the line before goes on: any other word with '#' in front
    stays, and is no option. */
 void slwi_tool_config_split(slw_bytes text, slwi_tool_list *out) {
@@ -46,11 +61,14 @@ void slwi_tool_config_split(slw_bytes text, slwi_tool_list *out) {
         } else {
             const char *start = at;
             while (at < end && !is_blank(*at)) at++;
-            const int goes_on = at[-1] == '\\';
-            if (at - start != 1 || !goes_on) slwi_tool_list_add_bytes(out, start, (size_t)(at - start));
-            if (goes_on && at < end && *at == '\r') at++;
-            if (goes_on && at < end && *at == '\n') at++;
+            const size_t size = (size_t)(at - start);
+            const size_t line_end = break_size(at, end);
             fresh = 0;
+            if (size == 1 && *start == '\\' && line_end != 0) {
+                at += line_end;
+            } else {
+                slwi_tool_list_add_bytes(out, start, size);
+            }
         }
     }
 }
@@ -68,7 +86,8 @@ slw_code slwi_tool_config_check(slw_identity *identity, const char *component, c
         slwi_tool_config_split((slw_bytes){text.data != NULL ? text.data : "", text.size}, &words);
         rc = slwi_tool_list_status(&words, &local);
     }
-    if (rc == SLW_OK) rc = judge(&words, allocator, why, &local);
+    if (rc == SLW_OK) judge_words(&words, why);
+    if (rc == SLW_OK && why[0] == '\0') rc = judge(&words, allocator, why, &local);
     slwi_buffer_free(&text);
     slwi_tool_list_free(&words);
     if (rc == SLW_E_NO_MEMORY) return slwi_fail(err, rc, NULL, "no memory for the configuration of the compiler");
@@ -108,9 +127,8 @@ static int holds(slw_bytes program, slw_bytes text, int whole) {
 /* gcc puts this text together when it starts, of these. */
 static int is_libgcc(slw_bytes text) {
     static const char *const parts[] = {
-        "static",      "static-libgcc", "static-pie",  "shared",         "shared-libgcc", "-lgcc",
-        "-lgcc_eh",    "-lgcc_s",       "-lunwind",    "--push-state",   "--pop-state",   "--as-needed",
-        "--no-as-needed",
+        "static",  "static-libgcc", "static-pie",   "shared",      "shared-libgcc", "-lgcc",          "-lgcc_eh",
+        "-lgcc_s", "-lunwind",      "--push-state", "--pop-state", "--as-needed",   "--no-as-needed",
     };
     static const char marks[] = " %{}|!:";
     const char *at = text.data;
@@ -140,13 +158,30 @@ static int is_multilib(slw_bytes program, slw_bytes text) {
     return 1;
 }
 
+/* "m64": names of options, which are compared only. */
+static int is_names(slw_bytes text) {
+    const char *at = text.data;
+    for (size_t i = 0; i < text.size; i++) {
+        if (!(at[i] >= 'a' && at[i] <= 'z') && !(at[i] >= '0' && at[i] <= '9') && strchr("-= ", at[i]) == NULL)
+            return 0;
+        if (at[i] == '\0') return 0;
+    }
+    return 1;
+}
+
 static int is_drivers_own(slw_bytes program, slw_bytes name, slw_bytes text) {
-    static const char build_id[] = "%{!r:--build-id} ";
+    /* What gcc puts before its text for the linker when it starts. */
+    static const char *const before[] = {"%{!r:--build-id} ", "%{!static:--eh-frame-hdr} ",
+                                         "%{!static|static-pie:--eh-frame-hdr} "};
     if (text.size == 0 || holds(program, text, 1)) return 1;
     if (starts(name, "libgcc:")) return is_libgcc(text);
-    if (starts(name, "multilib")) return is_multilib(program, text);
-    if (!starts(name, "link:") || !starts(text, build_id)) return 0;
-    return holds(program, skip(text, sizeof(build_id) - 1), 1);
+    if (starts(name, "multilib:") || starts(name, "multilib_matches:")) return is_multilib(program, text);
+    if (starts(name, "multilib_defaults:")) return is_names(text);
+    if (!starts(name, "link:")) return 0;
+    for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
+        if (starts(text, before[i])) text = skip(text, strlen(before[i]));
+    }
+    return text.size == 0 || holds(program, text, 1);
 }
 
 static size_t line_size(slw_bytes text) {

@@ -12,16 +12,16 @@
 int slwi_tool_is_config(const char *path); /* "clang.cfg" */
 int slwi_tool_is_specs(const char *path);  /* "specs" */
 
-/* The words of a configuration file: whitespace between them, lines that begin with '#' left out. Quotes are not
-   undone: a word with one is on no list. */
+/* The words of a configuration file: whitespace between them, lines that begin with '#' and backslashes that
+   only continue a line left out. Quotes are not undone. */
 void slwi_tool_config_split(slw_bytes text, slwi_tool_list *out);
 
 /* Says in why[SLWI_TOOL_CONFIG_WHY_MAX] what of the words is not allowed; "" : nothing. Any failure but NO_MEMORY is
    taken for a verdict too, with its message. */
 typedef slw_code (*slwi_tool_config_judge)(const slwi_tool_list *words, const slw_allocator *allocator, char *why,
                                            slw_error *err);
-/* Reads one of clang's configuration files and rejects the component where the judge has something to say, and where
-   the file cannot be read. */
+/* Reads one of clang's configuration files and rejects the component where it holds '@', a quote or a backslash, where the
+   judge has something to say, and where it cannot be read. */
 slw_code slwi_tool_config_check(slw_identity *identity, const char *component, const char *path,
                                 const slw_allocator *allocator, slwi_tool_config_judge judge, slw_error *err);
 

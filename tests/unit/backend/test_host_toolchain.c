@@ -5,6 +5,7 @@
 #include "host_fixture.h"
 #include "host_toolchain.h"
 #include "process.h"
+#include "tool_config.h"
 
 static const char system_path[] = "/usr/local/bin:/usr/bin";
 
@@ -324,6 +325,180 @@ START_TEST(linker_scripts) {
 }
 END_TEST
 
+/* ---- what the compiler reads by itself ---- */
+
+/* A gcc of our own whose directories are its own too: only the files in them are the system's. */
+static const char *own_gcc(void) {
+    const char *prefix = slt_scratch();
+    slt_shell(
+        "cd %s && mkdir bin && cp \"$(readlink -f /usr/bin/gcc)\" bin/gcc && d=$(/usr/bin/gcc "
+        "-print-file-name=) && d=$(readlink -f \"$d\") && v=lib/gcc/$(basename \"$(dirname \"$d\")\")/$(basename "
+        "\"$d\") && mkdir -p $v $(/usr/bin/gcc -dumpmachine)/lib/$(/usr/bin/gcc -dumpmachine)/$(basename \"$d\") && "
+        "ln -s \"$d\"/* $v/ && echo $v > own && echo $(/usr/bin/gcc -dumpmachine) > machine",
+        prefix);
+    return prefix;
+}
+
+static slw_code usable(const char *bin, const char *compiler, const char *memo, slw_error *err,
+                       char digest[SLW_DIGEST_TEXT_SIZE]) {
+    fixture_toolchain t;
+    slw_error open_err = SLW_ERROR_INIT;
+    slt_ok(fixture_open(&t, compiler, bin, memo, &open_err), &open_err);
+    slw_code rc = slw_identity_usable(t.identity, err);
+    if (rc == SLW_OK && digest != NULL) component(&t, "compiler", digest);
+    fixture_close(&t);
+    return rc;
+}
+
+/* Every place that gcc itself reads (strace shows them), with a memo that remembers it without. */
+START_TEST(specs_that_come_to_be_are_noticed) {
+    static const char *const places[] = {
+        "$(cat own)/specs",
+        "lib/gcc/specs",
+        "lib/gcc/$(cat machine)/specs",
+        "$(cat machine)/lib/specs",
+        "$(cat machine)/lib/$(cat machine)/$(basename $(cat own))/specs",
+    };
+    slw_error err = SLW_ERROR_INIT;
+    const char *prefix = own_gcc();
+    const char *bin = slt_path(prefix, "bin", NULL);
+    const char *memo = slt_path(slt_scratch(), "memo", NULL);
+    slt_ok(usable(bin, NULL, memo, &err, NULL), &err);
+    uint64_t before = slwi_process_count();
+    slt_ok(usable(bin, NULL, memo, &err, NULL), &err);
+    ck_assert_uint_eq(slwi_process_count(), before);
+    slt_shell("cd %s && printf '*cpp:\\n+ -DTRAP\\n\\n' > %s", prefix, places[_i]);
+    slw_error reached = SLW_ERROR_INIT;
+    ck_assert_int_eq(usable(bin, NULL, memo, &reached, NULL), SLW_E_IDENTITY_UNUSABLE);
+    ck_assert_str_eq(reached.subject, "compiler");
+    ck_assert_ptr_nonnull(strstr(reached.message, "specs"));
+    slt_shell("cd %s && rm %s", prefix, places[_i]);
+    slt_ok(usable(bin, NULL, memo, &err, NULL), &err);
+}
+END_TEST
+
+/* gcc's own texts are no danger; any other may name files. */
+START_TEST(specs_are_judged) {
+    static const char *const reaching[] = {
+        "*cpp:\n+ @/tmp/more\n\n",
+        "*asm:\n+ @/tmp/more\n\n",
+        "*cc1:\n+ -include /tmp/x.h\n\n",
+        "*cpp:\n-isystem /tmp\n\n",
+        "*cc1:\n%{!q:-fplugin=/tmp/x}\n",
+        "%include </tmp/other>\n",
+        "%rename cpp old_cpp\n\n",
+        "*link:\n+ -T /tmp/x.ld\n\n",
+        "*libgcc:\n-lgcc -L/tmp\n\n",
+        "*multilib:\n. ;../x m64;\n\n",
+        ".c:\n@c\n\n",
+        "*invoke_as:\n/tmp/as %i\n\n",
+        "*cc1:\n\\\n@/tmp/more\n\n",
+        "*sysroot_spec:\n--sysroot=/x\n",
+        "*cpp:\n\n\n*cc1:\n@x\n",
+    };
+    slw_error err = SLW_ERROR_INIT;
+    char without[SLW_DIGEST_TEXT_SIZE];
+    char with[SLW_DIGEST_TEXT_SIZE];
+    const char *prefix = own_gcc();
+    const char *bin = slt_path(prefix, "bin", NULL);
+    slt_ok(usable(bin, NULL, NULL, &err, without), &err);
+    slt_shell("cd %s && /usr/bin/gcc -dumpspecs > $(cat own)/specs", prefix);
+    slt_ok(usable(bin, NULL, NULL, &err, with), &err);
+    slt_shell("cd %s && rm $(cat own)/specs && ln -s ../../../../../specs $(cat own)/specs", prefix);
+    for (size_t i = 0; i < sizeof(reaching) / sizeof(*reaching); i++) {
+        slw_allocator allocator = SLW_ALLOCATOR_INIT;
+        const char *specs = slt_path(prefix, "specs", NULL);
+        slt_write_file(specs, reaching[i], strlen(reaching[i]), 0644);
+        slw_identity_options options = SLW_IDENTITY_OPTIONS_INIT;
+        slw_identity *identity = NULL;
+        slw_error reached = SLW_ERROR_INIT;
+        slt_ok(slw_identity_create(&options, &identity, &err), &err);
+        slt_ok(slw_identity_component(identity, "compiler", &err), &err);
+        slt_ok(slwi_tool_specs_check(identity, "compiler", specs, slt_path(bin, "gcc", NULL), &allocator, &err), &err);
+        slt_ok(slw_identity_add_file(identity, "compiler", specs, &err), &err);
+        slt_ok(slw_identity_prove(identity, "compiler", &err), &err);
+        slt_ok(slw_identity_seal(identity, &err), &err);
+        ck_assert_msg(slw_identity_usable(identity, &reached) == SLW_E_IDENTITY_UNUSABLE, "%s", reaching[i]);
+        ck_assert_ptr_nonnull(strstr(reached.message, "reach outside the key"));
+        slw_identity_release(&identity);
+    }
+}
+END_TEST
+
+START_TEST(configuration_of_clang_is_judged) {
+    static const char *const reaching[] = {
+        "@other.cfg\n",
+        "-DX=1\n@/tmp/other.cfg\n",
+        "# a comment\n-include /tmp/x.h\n",
+        "-D # @/tmp/other.cfg\n-DX\n",
+        "-DX \\\n# @/tmp/other.cfg\n",
+        "-fplugin=x.so\n",
+        "-B/tmp\n",
+        "-isystem /tmp\n",
+        "-I/tmp\n",
+        "--sysroot=/x\n",
+        "-imacros x.h\n",
+        "-DX \"@/tmp/other.cfg\"\n",
+        "-march=native\n",
+        "-D \"@/tmp/other.cfg\"\n",
+        "-D @/tmp/other.cfg\n",
+        "-D '' -D -include/tmp/x.h\n",
+        "-D \\  -include/tmp/x.h\n",
+        "-DX\\\n@/tmp/other.cfg\n",
+    };
+    slw_allocator allocator = SLW_ALLOCATOR_INIT;
+    slw_error err = SLW_ERROR_INIT;
+    const char *directory = slt_scratch();
+    const char *config = slt_path(directory, "clang.cfg", NULL);
+    for (size_t i = 0; i <= sizeof(reaching) / sizeof(*reaching); i++) {
+        const int good = i == sizeof(reaching) / sizeof(*reaching);
+        const char *text = good ? "# @other.cfg -include x\n  # and more\n-DX=1 \\\n -Wall\n" : reaching[i];
+        slt_write_file(config, text, strlen(text), 0644);
+        slwi_tool_answer answer;
+        slwi_tool_answer_init(&answer, &allocator);
+        slwi_tool_list_add(&answer.facts[SLWI_TOOL_FACT_FILE], config);
+        slw_identity_options options = SLW_IDENTITY_OPTIONS_INIT;
+        slw_identity *identity = NULL;
+        slt_ok(slw_identity_create(&options, &identity, &err), &err);
+        slt_ok(slw_identity_component(identity, "compiler", &err), &err);
+        slt_ok(slw_identity_add_file(identity, "compiler", config, &err), &err);
+        slt_ok(slwi_host_check_configs(&answer, "/usr/bin/clang", &allocator, identity, "compiler", &err), &err);
+        slt_ok(slw_identity_prove(identity, "compiler", &err), &err);
+        slt_ok(slw_identity_seal(identity, &err), &err);
+        slw_error reached = SLW_ERROR_INIT;
+        slw_code rc = slw_identity_usable(identity, &reached);
+        ck_assert_msg(rc == (good ? SLW_OK : SLW_E_IDENTITY_UNUSABLE), "%s: %s", text, slw_code_name(rc));
+        if (!good) ck_assert_ptr_nonnull(strstr(reached.message, "clang.cfg"));
+        slw_identity_release(&identity);
+        slwi_tool_answer_free(&answer);
+    }
+}
+END_TEST
+
+/* A clang of our own with a configuration file beside it, and another behind that. */
+START_TEST(configuration_behind_clangs_own_is_no_part_of_a_key) {
+    slw_error err = SLW_ERROR_INIT;
+    if (access("/usr/bin/clang-16", X_OK) != 0) {
+        slt_skip("configuration_behind_clangs_own_is_no_part_of_a_key", "there is no clang-16");
+        return;
+    }
+    const char *prefix = slt_scratch();
+    slt_shell("cd %s && mkdir bin lib && cp \"$(readlink -f /usr/bin/clang-16)\" bin/clang && "
+              "ln -s \"$(dirname \"$(dirname \"$(readlink -f /usr/bin/clang-16)\")\")/lib/clang\" lib/clang",
+              prefix);
+    const char *bin = slt_path(prefix, "bin", NULL);
+    char own[SLW_DIGEST_TEXT_SIZE];
+    const char *config = slt_path(bin, "clang.cfg", NULL);
+    slt_write_file(config, "-DX=1\n", 6, 0644);
+    slt_ok(usable(bin, "clang", NULL, &err, own), &err);
+    slt_write_file(config, "@more.cfg\n", 10, 0644);
+    slt_write_file(slt_path(bin, "more.cfg", NULL), "-DX=1\n", 6, 0644);
+    slw_error reached = SLW_ERROR_INIT;
+    ck_assert_int_eq(usable(bin, "clang", NULL, &reached, NULL), SLW_E_IDENTITY_UNUSABLE);
+    ck_assert_ptr_nonnull(strstr(reached.message, "@more.cfg"));
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("backend/host_toolchain");
     TCase *tcase = tcase_create("toolchain");
@@ -338,6 +513,10 @@ int main(void) {
     tcase_add_test(tcase, a_script_is_no_proof);
     tcase_add_test(tcase, what_is_no_compiler_is_refused);
     tcase_add_test(tcase, linker_scripts);
+    tcase_add_loop_test(tcase, specs_that_come_to_be_are_noticed, 0, 5);
+    tcase_add_test(tcase, specs_are_judged);
+    tcase_add_test(tcase, configuration_of_clang_is_judged);
+    tcase_add_test(tcase, configuration_behind_clangs_own_is_no_part_of_a_key);
     suite_add_tcase(suite, tcase);
     return slt_run(suite, NULL);
 }
