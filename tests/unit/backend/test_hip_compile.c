@@ -217,6 +217,38 @@ START_TEST(overrides) {
 }
 END_TEST
 
+/* clang before 16 does not read SOURCE_DATE_EPOCH. */
+START_TEST(pitfall_05_there_is_no_clock) {
+    static const char *const compilers[] = {"clang-14", "clang-16", "clang"};
+    static const char *const flags[] = {"-Wall", "-Werror", NULL};
+    static const char *const texts[] = {
+        "__constant char when[] = \"clock <\" __DATE__ \" \" __TIME__ \" \" __TIMESTAMP__ \">\";\n"
+        "__kernel void k(__global char *p, int i) { p[0] = when[i]; }\n",
+        "__attribute__((device)) const char when[] = \"clock <\" __DATE__ \" \" __TIME__ \" \" __TIMESTAMP__ \">\";\n"
+        "__attribute__((global)) void k(char *p, int i) { p[0] = when[i]; }\n",
+    };
+    const slw_code rc = hipc_open(&world, compilers[_i], "/usr/local/bin:/usr/bin:/bin");
+    if (rc != SLW_OK) {
+        slt_skip("pitfall_05_there_is_no_clock", compilers[_i]);
+        return;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        const slw_source source = hipc_source(texts[i], i == 0 ? "k.cl" : "k.hip");
+        slw_compile_options options = SLW_COMPILE_OPTIONS_INIT;
+        slw_cached *cached = NULL;
+        options.target = "gfx900";
+        options.flags = flags;
+        options.flag_count = 2;
+        slw_build_report_release(&world.report);
+        const slw_code built = slw_compile(world.compiler, &source, &options, &world.report, &cached, &world.err);
+        ck_assert_msg(built == SLW_OK, "%s\n%s", world.err.message, world.words);
+        slt_shell("grep -q 'clock <Jan  1 1970 00:00:00 Thu Jan  1 00:00:00 1970>' '%s/kernel.ll'",
+                  slw_cached_directory(cached));
+        slw_cached_discard(&cached);
+    }
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("backend/hip_compile");
     TCase *tcase = tcase_create("compile");
@@ -227,6 +259,7 @@ int main(void) {
     tcase_add_test(tcase, the_kind_of_the_source_is_in_the_key);
     tcase_add_test(tcase, ir_of_a_front_end);
     tcase_add_test(tcase, overrides);
+    tcase_add_loop_test(tcase, pitfall_05_there_is_no_clock, 0, 3);
     suite_add_tcase(suite, tcase);
     return hipc_run(suite);
 }

@@ -119,6 +119,9 @@ static const struct {
     {{"-I", "/usr/include"}, SLW_OK, "OPTION -I", NULL},
     {{"-include", "x.h"}, SLW_OK, "OPTION -include", NULL},
     {{"@options"}, SLW_OK, "OPTION @options", NULL},
+    {{"-D", "@options"}, SLW_OK, "OPTION -D", NULL}, /* clang's passes would read the file */
+    {{"-D@options"}, SLW_OK, "OPTION -D@options", NULL},
+    {{"-U", "@options"}, SLW_OK, "OPTION -U", NULL},
     {{"--config=x.cfg"}, SLW_OK, "OPTION --config=x.cfg", NULL},
     {{"--rocm-path=/opt/rocm-9"}, SLW_OK, "OPTION --rocm-path=/opt/rocm-9", NULL},
     {{"--rocm-device-lib-path=/x"}, SLW_OK, "OPTION --rocm-device-lib-path=/x", NULL},
@@ -151,6 +154,7 @@ static const struct {
     {{"-MD"}, SLW_E_USAGE, NULL, "RESERVED"},
     {{"file.cl"}, SLW_E_USAGE, NULL, "INPUT"},
     {{"-D"}, SLW_E_USAGE, NULL, "MISSING_VALUE"},
+    {{"-D", "", "-Wall"}, SLW_E_USAGE, NULL, "MISSING_VALUE"},
 };
 
 START_TEST(options_are_an_allow_list) {

@@ -77,7 +77,10 @@ START_TEST(values_that_stand_alone) {
     slwi_host_options options;
     slt_ok(slwi_host_options_parse(flags, 10, &allocator, &options, &err), &err);
     ck_assert_str_eq(options.why, "OPTION -I");  /* the first that reaches outside */
-    ck_assert_uint_eq(options.compile.count, 8); /* -Xlinker is for the link alone */
+    ck_assert_uint_eq(options.compile.count, 6); /* -Xlinker is for the link alone, macros are joined */
+    ck_assert_str_eq(options.compile.items[0], "-DA=1");
+    ck_assert_str_eq(options.compile.items[1], "-UB");
+    ck_assert_str_eq(options.compile.items[2], "--param");
     ck_assert_uint_eq(options.link.count, 4);
     ck_assert_str_eq(options.link.items[2], "-Xlinker");
     ck_assert_str_eq(options.link.items[3], "--gc-sections");
