@@ -50,8 +50,8 @@ slw_code slwi_tool_job_option_record(const slwi_tool_job *job, const slwi_tool_l
 void slwi_tool_job_keep_dependencies(slwi_tool_job *job, slwi_tool_list *from);
 /* OK, or IDENTITY_UNUSABLE: HEADER_OUTSIDE for what lies neither in the request's roots nor in the compiler's own,
    HEADER_REACHES_OUT for a header of the request's roots that says what no list shows (tool_source.h), HEADER_UNREAD
-   for one that is gone, SOURCE for a lowered source that reaches outside. `own` are the names the build wrote in its working directory,
-   NULL-terminated. */
+   for one that is gone, SOURCE for a lowered source that reaches outside. `own` are the names the build wrote in its
+   working directory, NULL-terminated. */
 slw_code slwi_tool_job_confirm(const slwi_tool_job *job, const slw_stage_context *context,
                                const slwi_tool_list *compiler_roots, const char *const *own, slw_error *err);
 
