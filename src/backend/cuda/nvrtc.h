@@ -14,8 +14,8 @@
 /* 1 for a program of that name. */
 int slwi_nvrtc_is_driver(const char *path);
 /* The newest libnvrtc.so.N beside a tool of the toolkit (NULL: none is known), else in the toolkit's usual place and in
-   the system's: into out[SLWI_TOOL_PATH_MAX], with every link followed. TOOL_MISSING (NO_LIBRARY) with the directories in
-   `tried`; NO_MEMORY. */
+   the system's: into out[SLWI_TOOL_PATH_MAX], with every link followed. TOOL_MISSING (NO_LIBRARY) with the directories
+   in `tried`; NO_MEMORY. */
 slw_code slwi_nvrtc_find_library(const slw_allocator *allocator, const char *tool, char *out, slw_error *err);
 /* ptxas of the same toolkit: 1, or 0. */
 int slwi_nvrtc_find_assembler(const char *library, char *out);

@@ -20,8 +20,8 @@ void slwi_tool_config_split(slw_bytes text, slwi_tool_list *out);
    taken for a verdict too, with its message. */
 typedef slw_code (*slwi_tool_config_judge)(const slwi_tool_list *words, const slw_allocator *allocator, char *why,
                                            slw_error *err);
-/* Reads one of clang's configuration files and rejects the component where it holds '@', a quote or a backslash, where the
-   judge has something to say, and where it cannot be read. */
+/* Reads one of clang's configuration files and rejects the component where it holds '@', a quote or a backslash, where
+   the judge has something to say, and where it cannot be read. */
 slw_code slwi_tool_config_check(slw_identity *identity, const char *component, const char *path,
                                 const slw_allocator *allocator, slwi_tool_config_judge judge, slw_error *err);
 

@@ -6,8 +6,8 @@
 
 /* A value that time macros are given instead of the time. */
 #define SLWI_TOOL_SOURCE_DATE_EPOCH "0"
-/* What they are with it, as text. clang before 16 does not read that variable, and __TIMESTAMP__ is no compiler's by it:
-   so they are defined away, in words that are handed to no shell. */
+/* What they are with it, as text. clang before 16 does not read that variable, and no compiler takes __TIMESTAMP__
+   from it: so they are defined away, in words that are handed to no shell. */
 #define SLWI_TOOL_DATE             "Jan  1 1970"
 #define SLWI_TOOL_TIME             "00:00:00"
 #define SLWI_TOOL_TIMESTAMP        "Thu Jan  1 00:00:00 1970"
