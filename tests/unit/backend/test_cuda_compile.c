@@ -368,6 +368,32 @@ END_TEST
 
 /* ---- a fatbin beside ---- */
 
+/* clang before 16, as a host compiler, does not read SOURCE_DATE_EPOCH. */
+START_TEST(pitfall_05_there_is_no_clock) {
+    static const char text[] = "__device__ const char *when = \"<\" __DATE__ \" \" __TIME__ \" \" __TIMESTAMP__;\n"
+                               "__global__ void k(const char **p) { *p = when; }\n";
+    static const char *const flags[] = {"-allow-unsupported-compiler"};
+    const char *directory = slt_scratch();
+    size_t size;
+    if (access("/usr/bin/clang++-14", X_OK) != 0) {
+        slt_skip("pitfall_05_there_is_no_clock", "no clang++-14");
+        return;
+    }
+    slt_shell("ln -s /usr/bin/clang++-14 '%s/g++'", directory);
+    cuda_close_compiler(world);
+    slt_ok(cuda_open_compiler(world, "/usr/local/cuda/bin/nvcc", directory), &world->err);
+    expect(compile_with(text, flags, 1), SLW_OK, NULL);
+    char *ptx = cuda_payload(world, "kernel.ptx", &size);
+    /* "<Jan  1 1970 00:00:00 T", as numbers. */
+    ck_assert_ptr_nonnull(strstr(ptx, "{60, 74, 97, 110, 32, 32, 49, 32, 49, 57, 55, 48, "
+                                      "32, 48, 48, 58, 48, 48, 58, 48, 48, 32, 84"));
+    free(ptx);
+    char *document = cuda_payload(world, "slipway.json", &size);
+    ck_assert_ptr_nonnull(strstr(document, "bin/clang")); /* the host compiler */
+    free(document);
+}
+END_TEST
+
 START_TEST(a_fatbin_on_request) {
     static const char *const flags[] = {"-fatbin=sm_80,compute_90", "-lineinfo", "-Xptxas", "-O2"};
     static const char *const bad[] = {"-fatbin=sm_80,sm_31"};
@@ -459,6 +485,7 @@ int main(void) {
     tcase_add_test(c, options_outside_the_key_are_private);
     tcase_add_test(c, pitfall_04_headers_of_nvcc);
     tcase_add_test(c, pitfall_05_nvcc_inherits_nothing);
+    tcase_add_test(c, pitfall_05_there_is_no_clock);
     tcase_add_test(c, a_fatbin_on_request);
     tcase_add_test(c, a_stage_can_be_overridden_and_dumped);
     suite_add_tcase(s, c);
