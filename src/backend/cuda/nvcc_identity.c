@@ -4,6 +4,7 @@
 
 #include "cubin_read.h"
 #include "fail.h"
+#include "host_toolchain.h"
 #include "nvcc_toolchain.h"
 #include "tool_identity.h"
 
@@ -51,6 +52,9 @@ static slw_code add_compiler(const slwi_nvcc_toolchain *toolchain, slw_identity 
     if (rc == SLW_OK) rc = claim(identity, "version", slwi_tool_answer_version(answer), err);
     if (rc == SLW_OK) rc = claim(identity, "ptxas", slwi_nvcc_note(answer, SLWI_NVCC_NOTE_PTXAS), err);
     if (rc == SLW_OK) rc = claim(identity, "host", slwi_nvcc_note(answer, SLWI_NVCC_NOTE_HOST), err);
+    /* The compiler that nvcc drives reads configuration of its own. */
+    if (rc == SLW_OK && toolchain->host != NULL)
+        rc = slwi_host_check_configs(answer, toolchain->host, &toolchain->allocator, identity, SLWI_TOOL_COMPILER, err);
     return rc == SLW_OK ? slw_identity_prove(identity, SLWI_TOOL_COMPILER, err) : rc;
 }
 

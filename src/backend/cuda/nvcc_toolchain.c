@@ -262,7 +262,7 @@ static slw_code find_answer(slwi_nvcc_toolchain *toolchain, slw_cancel *cancel, 
     const slwi_tool_question question = {
         .allocator = &toolchain->allocator,
         .memo = toolchain->memo,
-        .about = "slipway cuda answer 1",
+        .about = "slipway cuda answer 2",
         .driver = toolchain->driver,
         .path = toolchain->path,
         .fixed = fixed,
