@@ -4,6 +4,7 @@ pub const tests: []const []const u8 = &.{
     "test_identity_inventory",
     "test_key",
     "test_memo",
+    "test_memo_processes",
     "test_memo_tree",
     "test_pitfall_06_08_memo",
     "test_record",
