@@ -6,7 +6,6 @@
 #include "nvcc_job.h"
 #include "nvrtc.h"
 #include "tool_source.h"
-#include "tool_work.h"
 
 #define DEPENDENCIES "source.d"
 #define PTX          "../kernel.ptx"
@@ -16,15 +15,6 @@
 
 /* By this name, and not by its own path, cicc and the line tables know the source. */
 #define SOURCE SLWI_NVCC_HERE "/" SLWI_NVCC_SOURCE_FILE
-
-typedef struct stage {
-    slwi_nvcc_job *job;
-    size_t index;
-} stage;
-
-static void add_fixed(slwi_tool_list *list, const char *const *words) {
-    for (size_t i = 0; words[i] != NULL; i++) slwi_tool_list_add(list, words[i]);
-}
 
 /* ---- command lines ---- */
 
@@ -68,7 +58,7 @@ static void common_arguments(const slwi_nvcc_job *job, slwi_tool_list *list) {
 
 static void ptx_arguments(const slwi_nvcc_job *job, slwi_tool_list *list) {
     common_arguments(job, list);
-    add_fixed(list, slwi_nvcc_compile_after);
+    slwi_tool_list_add_words(list, slwi_nvcc_compile_after);
     slwi_tool_list_add_format(list, "-arch=compute_%s", job->target + strlen("sm_"));
     slwi_tool_list_add(list, "-MD");
     slwi_tool_list_add(list, "-MF");
@@ -198,7 +188,8 @@ static void nvrtc_arguments(const slwi_nvcc_job *job, slwi_tool_list *list) {
     slwi_tool_list_add(list, SLWI_NVCC_SOURCE_FILE);
 }
 
-static slw_code run_nvrtc(slwi_nvcc_job *job, slwi_tool_work *w) {
+static slw_code run_nvrtc(void *context, slwi_tool_work *w) {
+    slwi_nvcc_job *job = context;
     slwi_tool_list arguments;
     slwi_tool_list_init(&arguments, w->allocator);
     slw_code rc = slwi_tool_work_write_source(w, SLWI_NVCC_SOURCE_FILE, w->context->source_text);
@@ -216,7 +207,8 @@ static slw_code run_nvrtc(slwi_nvcc_job *job, slwi_tool_work *w) {
     return rc;
 }
 
-static slw_code run_ptx(slwi_nvcc_job *job, slwi_tool_work *w) {
+static slw_code run_ptx(void *context, slwi_tool_work *w) {
+    slwi_nvcc_job *job = context;
     slwi_tool_list arguments;
     slwi_tool_list_init(&arguments, w->allocator);
     /* The bytes of the request, whatever the file has become. */
@@ -241,7 +233,8 @@ static slw_code check_lowered(const slwi_nvcc_job *job, const slwi_tool_work *w)
     return slwi_nvcc_read_ptx(job, w->context->source_text, own, isa, w->err);
 }
 
-static slw_code run_cubin(const slwi_nvcc_job *job, slwi_tool_work *w) {
+static slw_code run_cubin(void *context, slwi_tool_work *w) {
+    const slwi_nvcc_job *job = context;
     const char *ptxas = slwi_nvcc_program(&job->toolchain->answer, "ptxas");
     const char *input = job->is_ptx ? SLWI_NVCC_PTX_FILE : PTX;
     slwi_tool_list arguments;
@@ -257,27 +250,13 @@ static slw_code run_cubin(const slwi_nvcc_job *job, slwi_tool_work *w) {
     return rc;
 }
 
-static slw_code run_stage(slwi_tool_work *w, void *context) {
-    const stage *s = context;
-    slwi_nvcc_job *job = s->job;
-    const char *output = slwi_nvcc_stages[s->index].payload;
-    if (job->common.override_stage == (int)s->index) {
-        const slw_bytes bytes = {job->common.override_bytes.data, job->common.override_bytes.size};
-        return slwi_tool_work_replace(w, output, bytes, MODE);
-    }
-    const slw_code rc = s->index == SLWI_NVCC_STAGE_CUBIN ? run_cubin(job, w)
-                        : job->toolchain->library != NULL ? run_nvrtc(job, w)
-                                                          : run_ptx(job, w);
-    return rc == SLW_OK ? slwi_tool_work_finish(w, output, MODE) : rc;
-}
-
 slw_code slwi_nvcc_job_run(void *opaque, size_t index, const slw_stage_context *context, slw_error *err) {
     slwi_nvcc_job *job = opaque;
-    stage s = {job, index};
-    if (index >= SLWI_NVCC_STAGE_COUNT || (job->is_ptx && index < SLWI_NVCC_STAGE_CUBIN))
-        return slwi_fail(err, SLW_E_USAGE, "BAD_STAGE", "there is no such stage");
-    return slwi_tool_work_do(&job->common.allocator, context, job->common.override_stage != (int)index, run_stage, &s,
-                             err);
+    const slwi_tool_stage ptx = {index, MODE, job->toolchain->library != NULL ? run_nvrtc : run_ptx, job};
+    const slwi_tool_stage cubin = {index, MODE, run_cubin, job};
+    if (job->is_ptx && index == SLWI_NVCC_STAGE_PTX)
+        return slwi_fail(err, SLW_E_USAGE, "BAD_STAGE", "a PTX source has no such stage");
+    return slwi_tool_job_run(&job->common, index == SLWI_NVCC_STAGE_PTX ? &ptx : &cubin, context, err);
 }
 
 /* ---- confirmation ---- */

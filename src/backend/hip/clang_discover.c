@@ -85,43 +85,6 @@ static slw_code ask_targets(discovery *d) {
 
 /* ---- -E -v: include roots, configuration, the compiler proper ---- */
 
-/* A root that is absent now counts too: it may come into being. */
-static void read_include(discovery *d, slw_bytes line, int *inside) {
-    char text[SLWI_TOOL_PATH_MAX];
-    if (slwi_tool_after(line, "#include <...> search starts here:", text)) {
-        *inside = 1;
-    } else if (slwi_tool_after(line, "End of search list.", text)) {
-        *inside = 0;
-    } else if (slwi_tool_after(line, "ignoring nonexistent directory \"/", text)) {
-        char path[SLWI_TOOL_PATH_MAX];
-        text[strcspn(text, "\"")] = '\0';
-        if (slwi_tool_join(path, "/", text)) fact(d, SLWI_TOOL_FACT_INCLUDE, path);
-    } else if (*inside && slwi_tool_after(line, " ", text) && text[0] == '/') {
-        fact(d, SLWI_TOOL_FACT_INCLUDE, text);
-    }
-}
-
-/* Which configuration it read and where it looks for some; which gcc's C++ headers it chose among several. */
-static slw_code read_choice(discovery *d, slw_bytes line) {
-    char text[SLWI_TOOL_PATH_MAX];
-    char parent[SLWI_TOOL_PATH_MAX];
-    slw_code rc = SLW_OK;
-    if (slwi_tool_after(line, "Configuration file: ", text)) {
-        if (text[0] == '/') fact(d, SLWI_TOOL_FACT_FILE, text);
-    } else if (slwi_tool_after(line, "InstalledDir: ", text) ||
-               slwi_tool_after(line, "System configuration file directory: ", text) ||
-               slwi_tool_after(line, "User configuration file directory: ", text)) {
-        if (text[0] == '/') slwi_tool_list_add_once(&d->configs, text);
-    } else if (slwi_tool_after(line, "Selected GCC installation: ", text) && text[0] == '/') {
-        for (int level = 0; level < 2 && rc == SLW_OK; level++) {
-            if (!slwi_tool_directory(parent, text)) return SLW_OK;
-            rc = slwi_tool_answer_watch(d->answer, parent, d->err);
-            memcpy(text, parent, sizeof(text));
-        }
-    }
-    return rc;
-}
-
 static void copy_path(char out[SLWI_TOOL_PATH_MAX], const char *path) {
     const size_t size = strlen(path);
     if (path[0] == '/' && size < SLWI_TOOL_PATH_MAX) memcpy(out, path, size + 1);
@@ -151,9 +114,9 @@ static slw_code ask_includes(discovery *d, const char *const *kind, const char *
     int inside = 0;
     if (d->probe.status != 0) return unknown(d, "clang did not say how it would compile a kernel");
     while (rc == SLW_OK && slwi_tool_next_line(&lines, &line)) {
-        read_include(d, line, &inside);
+        slwi_tool_read_include(&d->probe, line, &inside);
         read_compiler(d, line);
-        rc = read_choice(d, line);
+        rc = slwi_tool_read_choice(&d->probe, line, &d->configs);
     }
     return rc == SLW_OK ? slwi_tool_answer_status(d->answer, d->err) : rc;
 }

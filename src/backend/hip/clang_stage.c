@@ -5,7 +5,6 @@
 #include "clang_job.h"
 #include "fail.h"
 #include "tool_source.h"
-#include "tool_work.h"
 
 #define DEPENDENCIES     "source.d"
 #define LLVM_IR          "../kernel.ll"
@@ -16,17 +15,7 @@
 /* What a source is called where it is compiled. */
 static const char *const source_files[SLWI_CLANG_KIND_COUNT] = {"source.hip", "source.cl", "source.ll"};
 
-/* What the body of a stage is given. */
-typedef struct stage {
-    slwi_clang_job *job;
-    size_t index;
-} stage;
-
 /* ---- command lines ---- */
-
-static void add_fixed(slwi_tool_list *list, const char *const *words) {
-    for (size_t i = 0; words[i] != NULL; i++) slwi_tool_list_add(list, words[i]);
-}
 
 static int has_libraries(const slwi_clang_job *job) {
     return (job->names_rocm & SLWI_CLANG_NAMES_LIBRARIES) != 0 ||
@@ -62,21 +51,21 @@ static void add_prefix_maps(const slwi_clang_job *job, const slwi_tool_work *w, 
 }
 
 static void ir_arguments(const slwi_clang_job *job, const slwi_tool_work *w, slwi_tool_list *list) {
-    add_fixed(list, job->kind == SLWI_CLANG_HIP ? slwi_clang_for_hip : slwi_clang_for_cl);
+    slwi_tool_list_add_words(list, job->kind == SLWI_CLANG_HIP ? slwi_clang_for_hip : slwi_clang_for_cl);
     slwi_tool_list_add_format(list, job->kind == SLWI_CLANG_HIP ? "--offload-arch=%s" : "-mcpu=%s", job->target);
     add_object_version(job, list);
     add_rocm(job, list);
-    add_fixed(list, slwi_clang_compile_before);
+    slwi_tool_list_add_words(list, slwi_clang_compile_before);
     slwi_tool_list_add_all(list, &job->options.groups[SLWI_CLANG_COMPILE]);
     for (size_t i = 0; i < job->common.roots.count; i++) {
         slwi_tool_list_add(list, "-I");
         slwi_tool_list_add(list, job->common.roots.items[i]);
     }
-    add_fixed(list, slwi_clang_compile_after);
+    slwi_tool_list_add_words(list, slwi_clang_compile_after);
     add_prefix_maps(job, w, list);
     static const char *const rest[] = {"-MD", "-MF",        DEPENDENCIES, "-MT",   "kernel",
                                        "-S",  "-emit-llvm", "-o",         LLVM_IR, NULL};
-    add_fixed(list, rest);
+    slwi_tool_list_add_words(list, rest);
     slwi_tool_list_add(list, source_files[job->kind]);
 }
 
@@ -84,10 +73,10 @@ static void ir_arguments(const slwi_clang_job *job, const slwi_tool_work *w, slw
    everything, as a source does. */
 static void code_arguments(const slwi_clang_job *job, slwi_tool_list *list) {
     const slwi_tool_list *options = &job->options.groups[SLWI_CLANG_COMPILE];
-    add_fixed(list, slwi_clang_for_ir);
+    slwi_tool_list_add_words(list, slwi_clang_for_ir);
     slwi_tool_list_add_format(list, "-mcpu=%s", job->target);
     add_object_version(job, list);
-    add_fixed(list, slwi_clang_compile_before);
+    slwi_tool_list_add_words(list, slwi_clang_compile_before);
     if (job->kind == SLWI_CLANG_LL) {
         add_rocm(job, list);
         slwi_tool_list_add_all(list, options);
@@ -99,10 +88,10 @@ static void code_arguments(const slwi_clang_job *job, slwi_tool_list *list) {
             for (size_t w = 0; w < words; w++) slwi_tool_list_add(list, options->items[i + w]);
             i += words != 0 ? words : 1;
         }
-        add_fixed(list, slwi_clang_code_only);
+        slwi_tool_list_add_words(list, slwi_clang_code_only);
     }
     slwi_tool_list_add_all(list, &job->options.groups[SLWI_CLANG_LINK]);
-    add_fixed(list, slwi_clang_compile_after);
+    slwi_tool_list_add_words(list, slwi_clang_compile_after);
     slwi_tool_list_add(list, "-o");
     slwi_tool_list_add(list, CODE_OBJECT);
     slwi_tool_list_add(list, job->kind == SLWI_CLANG_LL ? source_files[SLWI_CLANG_LL] : LLVM_IR);
@@ -165,7 +154,8 @@ static slw_code write_source(slwi_clang_job *job, slwi_tool_work *w) {
     return slwi_tool_work_write_source(w, source_files[job->kind], text);
 }
 
-static slw_code run_ir(slwi_clang_job *job, slwi_tool_work *w) {
+static slw_code run_ir(void *context, slwi_tool_work *w) {
+    slwi_clang_job *job = context;
     slwi_tool_list arguments;
     slwi_tool_list_init(&arguments, &job->common.allocator);
     slw_code rc = write_source(job, w);
@@ -179,7 +169,8 @@ static slw_code run_ir(slwi_clang_job *job, slwi_tool_work *w) {
 }
 
 /* IR reads no other file; a lowered one is asked about at the confirmation all the same. */
-static slw_code run_code(slwi_clang_job *job, slwi_tool_work *w) {
+static slw_code run_code(void *context, slwi_tool_work *w) {
+    slwi_clang_job *job = context;
     slwi_tool_list arguments;
     slwi_tool_list_init(&arguments, &job->common.allocator);
     slw_code rc = SLW_OK;
@@ -195,27 +186,11 @@ static slw_code run_code(slwi_clang_job *job, slwi_tool_work *w) {
     return rc;
 }
 
-static slw_code run_stage(slwi_tool_work *w, void *context) {
-    const stage *s = context;
-    slwi_clang_job *job = s->job;
-    const slwi_tool_job *common = &job->common;
-    const int is_ir = s->index == SLWI_CLANG_STAGE_LLVM_IR;
-    const char *output = slwi_clang_stages[s->index].payload;
-    const uint32_t mode = is_ir ? LLVM_IR_MODE : CODE_OBJECT_MODE;
-    if (common->override_stage == (int)s->index) {
-        return slwi_tool_work_replace(w, output, (slw_bytes){common->override_bytes.data, common->override_bytes.size},
-                                      mode);
-    }
-    const slw_code rc = is_ir ? run_ir(job, w) : run_code(job, w);
-    return rc == SLW_OK ? slwi_tool_work_finish(w, output, mode) : rc;
-}
-
 slw_code slwi_clang_job_run(void *opaque, size_t index, const slw_stage_context *context, slw_error *err) {
     slwi_clang_job *job = opaque;
-    stage s = {job, index};
-    if (index >= SLWI_CLANG_STAGE_COUNT) return slwi_fail(err, SLW_E_USAGE, "BAD_STAGE", "there is no such stage");
-    return slwi_tool_work_do(&job->common.allocator, context, job->common.override_stage != (int)index, run_stage, &s,
-                             err);
+    const slwi_tool_stage ir = {index, LLVM_IR_MODE, run_ir, job};
+    const slwi_tool_stage code = {index, CODE_OBJECT_MODE, run_code, job};
+    return slwi_tool_job_run(&job->common, index == SLWI_CLANG_STAGE_LLVM_IR ? &ir : &code, context, err);
 }
 
 slw_code slwi_clang_job_confirm(void *opaque, const slw_stage_context *context, slw_error *err) {

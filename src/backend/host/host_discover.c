@@ -31,14 +31,6 @@ static void fact(discovery *d, slwi_tool_fact kind, const char *text) {
     slwi_tool_list_add_once(&d->answer->facts[kind], text);
 }
 
-/* ---- text ---- */
-
-static int ends_with(const char *text, const char *end) {
-    size_t size = strlen(text);
-    size_t tail = strlen(end);
-    return size >= tail && strcmp(text + size - tail, end) == 0;
-}
-
 /* ---- probes ---- */
 
 static slw_code ask(discovery *d, const char *const *arguments, const char *const *more) {
@@ -71,42 +63,6 @@ static void read_version(discovery *d, slw_bytes line) {
     slwi_tool_list_add(&d->answer->text, text);
 }
 
-/* clang's choice among several gcc installations, and the places it reads configuration from. */
-static slw_code read_choice(discovery *d, slw_bytes line) {
-    char text[SLWI_TOOL_PATH_MAX];
-    char parent[SLWI_TOOL_PATH_MAX];
-    slw_code rc = SLW_OK;
-    if (slwi_tool_after(line, "Reading specs from ", text) || slwi_tool_after(line, "Configuration file: ", text)) {
-        if (text[0] == '/') fact(d, SLWI_TOOL_FACT_FILE, text);
-    } else if (slwi_tool_after(line, "InstalledDir: ", text) ||
-               slwi_tool_after(line, "System configuration file directory: ", text) ||
-               slwi_tool_after(line, "User configuration file directory: ", text)) {
-        if (text[0] == '/') slwi_tool_list_add_once(&d->configs, text);
-    } else if (slwi_tool_after(line, "Selected GCC installation: ", text) && text[0] == '/') {
-        for (int level = 0; level < 2 && rc == SLW_OK; level++) {
-            if (!slwi_tool_directory(parent, text)) return SLW_OK;
-            rc = slwi_tool_answer_watch(d->answer, parent, d->err);
-            memcpy(text, parent, sizeof(text));
-        }
-    }
-    return rc;
-}
-
-/* A root that is absent now counts too: it may come into being. */
-static void read_include(discovery *d, slw_bytes line, int *inside) {
-    char text[SLWI_TOOL_PATH_MAX];
-    if (slwi_tool_after(line, "#include <...> search starts here:", text)) {
-        *inside = 1;
-    } else if (slwi_tool_after(line, "End of search list.", text)) {
-        *inside = 0;
-    } else if (slwi_tool_after(line, "ignoring nonexistent directory \"", text) && ends_with(text, "\"")) {
-        text[strlen(text) - 1] = '\0';
-        if (text[0] == '/') fact(d, SLWI_TOOL_FACT_INCLUDE, text);
-    } else if (*inside && slwi_tool_after(line, " ", text) && text[0] == '/') {
-        fact(d, SLWI_TOOL_FACT_INCLUDE, text);
-    }
-}
-
 static void read_compiler(discovery *d, slw_bytes line) {
     slwi_tool_list words;
     if (d->compiler[0] != '\0' || line.size < 2 || ((const char *)line.data)[0] != ' ') return;
@@ -133,9 +89,9 @@ static slw_code ask_preprocessor(discovery *d) {
         char text[SLWI_TOOL_PATH_MAX];
         read_version(d, line);
         if (triple[0] == '\0' && slwi_tool_after(line, "Target: ", text)) memcpy(triple, text, sizeof(triple));
-        read_include(d, line, &inside);
+        slwi_tool_read_include(&d->probe, line, &inside);
         read_compiler(d, line);
-        rc = read_choice(d, line);
+        rc = slwi_tool_read_choice(&d->probe, line, &d->configs);
     }
     if (rc == SLW_OK) rc = slwi_tool_answer_status(d->answer, d->err);
     if (rc != SLW_OK) return rc;

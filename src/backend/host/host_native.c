@@ -3,16 +3,13 @@
 #include <slipway/key.h>
 #include <string.h>
 
-#include "clock.h"
 #include "fail.h"
 #include "file.h"
 #include "memo.h"
 #include "memory.h"
 #include "tool_probe.h"
 
-#define PROBE_TIMEOUT_NS 30000000000ull
-#define PROBE_OUTPUT_MAX 1048576u
-#define CPUINFO_MAX      4194304u
+#define CPUINFO_MAX 4194304u
 
 static int is_machine(const char *option) {
     return strncmp(option, "-m", 2) == 0 && strcmp(option, "-mllvm") != 0;
@@ -98,58 +95,41 @@ static void read_clang(const slwi_tool_list *words, slwi_tool_list *out) {
     }
 }
 
-static slw_code read_answer(const slwi_host_toolchain *toolchain, slw_bytes output, slwi_tool_list *out,
-                            slw_error *err) {
-    const char *at = output.data;
-    const char *end = at + output.size;
+static slw_code read_answer(const slwi_host_toolchain *toolchain, const slwi_tool_probe *probe, slwi_tool_list *out) {
+    slwi_tool_lines lines = slwi_tool_probe_lines(probe);
+    slw_bytes line;
     slwi_tool_list words;
-    while (at < end && out->count == 0) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        if (stop == NULL) stop = end;
-        if (*at == ' ') {
-            slwi_tool_list_init(&words, &toolchain->allocator);
-            slwi_tool_split_line((slw_bytes){at, (size_t)(stop - at)}, &words);
-            if (words.count > 2 && toolchain->answer.family == SLWI_TOOL_GCC) read_gcc(&words, out);
-            if (words.count > 2 && toolchain->answer.family == SLWI_TOOL_CLANG) read_clang(&words, out);
-            if (words.failed) out->failed = 1;
-            slwi_tool_list_free(&words);
-        }
-        at = stop < end ? stop + 1 : end;
+    while (out->count == 0 && slwi_tool_next_line(&lines, &line)) {
+        if (line.size == 0 || ((const char *)line.data)[0] != ' ') continue;
+        slwi_tool_list_init(&words, &toolchain->allocator);
+        slwi_tool_split_line(line, &words);
+        if (words.count > 2 && toolchain->answer.family == SLWI_TOOL_GCC) read_gcc(&words, out);
+        if (words.count > 2 && toolchain->answer.family == SLWI_TOOL_CLANG) read_clang(&words, out);
+        if (words.failed) out->failed = 1;
+        slwi_tool_list_free(&words);
     }
-    slw_code rc = slwi_tool_list_status(out, err);
-    if (rc == SLW_OK && out->count == 0) {
-        slwi_error_path(err, toolchain->driver);
-        rc = slwi_fail(err, SLW_E_UNSUPPORTED, "NATIVE", "the compiler did not say what \"native\" is here");
-    }
-    return rc;
+    const slw_code rc = slwi_tool_list_status(out, probe->err);
+    if (rc != SLW_OK || out->count != 0) return rc;
+    slwi_error_path(probe->err, toolchain->driver);
+    return slwi_fail(probe->err, SLW_E_UNSUPPORTED, "NATIVE", "the compiler did not say what \"native\" is here");
 }
 
 static slw_code ask(const slwi_host_toolchain *toolchain, const slwi_tool_list *question, slw_cancel *cancel,
                     slwi_tool_list *out, slw_error *err) {
-    slwi_tool_list arguments;
-    slwi_buffer output;
-    int status = 0;
-    slwi_tool_list_init(&arguments, &toolchain->allocator);
-    slwi_buffer_init(&output, &toolchain->allocator, PROBE_OUTPUT_MAX);
-    slwi_tool_list_add(&arguments, "-###");
-    slwi_tool_list_add(&arguments, "-E");
-    slwi_tool_list_add(&arguments, "-x");
-    slwi_tool_list_add(&arguments, "c");
-    slwi_tool_list_add_all(&arguments, question);
-    slwi_tool_list_add(&arguments, "/dev/null");
-    slwi_host_run run = {&arguments, "/",    "/tmp", slwi_deadline_ns(PROBE_TIMEOUT_NS, PROBE_TIMEOUT_NS),
-                         cancel,     &output};
-    slw_code rc = slwi_tool_list_status(&arguments, err);
-    if (rc == SLW_OK) rc = slwi_host_run_driver(toolchain, &run, &status, err);
-    if (rc == SLW_OK && output.failed == SLW_E_NO_MEMORY) rc = slwi_fail_memory(err, PROBE_OUTPUT_MAX);
-    if (rc == SLW_OK && status != 0) {
-        slwi_error_diagnostics(err, output.data != NULL ? output.data : "", output.size);
+    static const char *const preprocess[] = {"-###", "-E", "-x", "c", "/dev/null", NULL};
+    slwi_tool_probe probe;
+    slwi_tool_probe_init(&probe, &toolchain->allocator);
+    probe.program = toolchain->driver;
+    probe.path = toolchain->path;
+    probe.cancel = cancel;
+    probe.err = err;
+    slw_code rc = slwi_tool_probe_ask(&probe, preprocess, (const char *const *)question->items);
+    if (rc == SLW_OK && probe.status != 0) {
+        slwi_error_diagnostics(err, probe.output.data != NULL ? probe.output.data : "", probe.output.size);
         rc = slwi_fail(err, SLW_E_COMPILE_FAILED, "NATIVE", "the compiler refuses the machine options");
     }
-    if (rc == SLW_OK)
-        rc = read_answer(toolchain, (slw_bytes){output.data != NULL ? output.data : "", output.size}, out, err);
-    slwi_tool_list_free(&arguments);
-    slwi_buffer_free(&output);
+    if (rc == SLW_OK) rc = read_answer(toolchain, &probe, out);
+    slwi_tool_probe_free(&probe);
     return rc;
 }
 

@@ -5,19 +5,12 @@
 #include "host_job.h"
 #include "host_kernel_text.h"
 #include "tool_source.h"
-#include "tool_work.h"
 
 #define DEPENDENCIES       "source.d"
 #define OBJECT             "../kernel.o"
 #define SHARED_OBJECT      "../kernel.so"
 #define OBJECT_MODE        0644u
 #define SHARED_OBJECT_MODE 0755u
-
-/* What the body of a stage is given. */
-typedef struct stage {
-    slwi_host_job *job;
-    size_t index;
-} stage;
 
 static slw_code write_header(slwi_tool_work *w) {
     slwi_buffer text;
@@ -35,10 +28,6 @@ static slw_code write_header(slwi_tool_work *w) {
 
 /* ---- command lines ---- */
 
-static void add_fixed(slwi_tool_list *list, const char *const *words) {
-    for (size_t i = 0; words[i] != NULL; i++) slwi_tool_list_add(list, words[i]);
-}
-
 /* Paths of this build are mapped away, and the source gets its name back: two builds give the same bytes. */
 static void add_prefix_maps(const slwi_host_job *job, const slwi_tool_work *w, slwi_tool_list *list) {
     slwi_tool_list_add_format(list, "-ffile-prefix-map=%s=.", w->real_work);
@@ -47,7 +36,7 @@ static void add_prefix_maps(const slwi_host_job *job, const slwi_tool_work *w, s
 }
 
 static void compile_arguments(const slwi_host_job *job, const slwi_tool_work *w, slwi_tool_list *list) {
-    add_fixed(list, slwi_host_compile_before);
+    slwi_tool_list_add_words(list, slwi_host_compile_before);
     slwi_tool_list_add_all(list, &job->options.compile);
     slwi_tool_list_add(list, "-I");
     slwi_tool_list_add(list, "include"); /* the shipped header comes first: it is the one the reader knows */
@@ -55,19 +44,19 @@ static void compile_arguments(const slwi_host_job *job, const slwi_tool_work *w,
         slwi_tool_list_add(list, "-I");
         slwi_tool_list_add(list, job->common.roots.items[i]);
     }
-    add_fixed(list, slwi_host_compile_after);
+    slwi_tool_list_add_words(list, slwi_host_compile_after);
     if (job->toolchain->answer.family == SLWI_TOOL_GCC) slwi_tool_list_add(list, "-frandom-seed=slipway");
     add_prefix_maps(job, w, list);
     static const char *const rest[] = {"-MD", "-MF",  DEPENDENCIES,          "-MT", "kernel", "-c",
                                        "-o",  OBJECT, SLWI_HOST_SOURCE_FILE, NULL};
-    add_fixed(list, rest);
+    slwi_tool_list_add_words(list, rest);
 }
 
 static void link_arguments(const slwi_host_job *job, slwi_tool_list *list) {
     static const char *const start[] = {"-shared", "-o", SHARED_OBJECT, OBJECT, NULL};
-    add_fixed(list, start);
+    slwi_tool_list_add_words(list, start);
     slwi_tool_list_add_all(list, &job->options.link);
-    add_fixed(list, slwi_host_link_arguments);
+    slwi_tool_list_add_words(list, slwi_host_link_arguments);
 }
 
 /* ---- running ---- */
@@ -93,7 +82,8 @@ static slw_code keep_dependencies(slwi_host_job *job, slwi_tool_work *w) {
     return rc;
 }
 
-static slw_code run_object(slwi_host_job *job, slwi_tool_work *w) {
+static slw_code run_object(void *context, slwi_tool_work *w) {
+    slwi_host_job *job = context;
     slwi_tool_list arguments;
     slwi_tool_list_init(&arguments, &job->common.allocator);
     /* The bytes of the request, whatever the file has become. */
@@ -109,7 +99,8 @@ static slw_code run_object(slwi_host_job *job, slwi_tool_work *w) {
     return rc;
 }
 
-static slw_code run_shared_object(const slwi_host_job *job, slwi_tool_work *w) {
+static slw_code run_shared_object(void *context, slwi_tool_work *w) {
+    const slwi_host_job *job = context;
     slwi_tool_list arguments;
     slwi_tool_list_init(&arguments, &job->common.allocator);
     link_arguments(job, &arguments);
@@ -118,25 +109,11 @@ static slw_code run_shared_object(const slwi_host_job *job, slwi_tool_work *w) {
     return rc;
 }
 
-static slw_code run_stage(slwi_tool_work *w, void *context) {
-    const stage *s = context;
-    slwi_host_job *job = s->job;
-    const char *output = slwi_host_stages[s->index].payload;
-    const uint32_t mode = s->index == SLWI_HOST_STAGE_OBJECT ? OBJECT_MODE : SHARED_OBJECT_MODE;
-    if (job->common.override_stage == (int)s->index) {
-        return slwi_tool_work_replace(
-            w, output, (slw_bytes){job->common.override_bytes.data, job->common.override_bytes.size}, mode);
-    }
-    const slw_code rc = s->index == SLWI_HOST_STAGE_OBJECT ? run_object(job, w) : run_shared_object(job, w);
-    return rc == SLW_OK ? slwi_tool_work_finish(w, output, mode) : rc;
-}
-
 slw_code slwi_host_job_run(void *opaque, size_t index, const slw_stage_context *context, slw_error *err) {
     slwi_host_job *job = opaque;
-    stage s = {job, index};
-    if (index >= SLWI_HOST_STAGE_COUNT) return slwi_fail(err, SLW_E_USAGE, "BAD_STAGE", "there is no such stage");
-    return slwi_tool_work_do(&job->common.allocator, context, job->common.override_stage != (int)index, run_stage, &s,
-                             err);
+    const slwi_tool_stage object = {index, OBJECT_MODE, run_object, job};
+    const slwi_tool_stage shared_object = {index, SHARED_OBJECT_MODE, run_shared_object, job};
+    return slwi_tool_job_run(&job->common, index == SLWI_HOST_STAGE_OBJECT ? &object : &shared_object, context, err);
 }
 
 /* ---- confirmation ---- */

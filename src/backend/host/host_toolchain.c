@@ -16,11 +16,7 @@ const char *const slwi_host_link_arguments[] = {
 const char *const slwi_host_compile_before[] = {"-O2", NULL};
 /* And may not override these. */
 const char *const slwi_host_compile_after[] = {
-    "-fPIC",
-    "-fdiagnostics-color=never",
-    SLWI_TOOL_NO_CLOCK_WARNING,
-    SLWI_TOOL_NO_CLOCK,
-    NULL,
+    "-fPIC", "-fdiagnostics-color=never", SLWI_TOOL_NO_CLOCK_WARNING, SLWI_TOOL_NO_CLOCK, NULL,
 };
 
 /* ---- search ---- */
@@ -34,23 +30,6 @@ slw_code slwi_host_find_compiler(const char *compiler, const char *search_path, 
         .hint = "install a C compiler, or name one with --cc or SLIPWAY_CC",
     };
     return slwi_tool_find(&wanted, compiler, search_path, found, resolved, err);
-}
-
-/* ---- running ---- */
-
-slw_code slwi_host_run_driver(const slwi_host_toolchain *toolchain, const slwi_host_run *run, int *exit_status,
-                              slw_error *err) {
-    const slwi_tool_run start = {
-        .program = toolchain->driver,
-        .arguments = run->arguments,
-        .path = toolchain->path,
-        .directory = run->directory,
-        .temporary = run->temporary,
-        .deadline_ns = run->deadline_ns,
-        .cancel = run->cancel,
-        .output = run->output,
-    };
-    return slwi_tool_start(&toolchain->allocator, &start, exit_status, err);
 }
 
 /* ---- the answer: remembered or asked for ---- */

@@ -53,18 +53,6 @@ slw_code slwi_host_link_inputs_find(const slwi_tool_answer *answer, const slw_al
                                     slwi_host_link_inputs *out, slw_error *err);
 void slwi_host_link_inputs_free(slwi_host_link_inputs *inputs);
 
-/* Runs the driver with the arguments (without argv[0]) in the made environment; see slwi_process_run. */
-typedef struct slwi_host_run {
-    const slwi_tool_list *arguments;
-    const char *directory;
-    const char *temporary;
-    uint64_t deadline_ns;
-    slw_cancel *cancel;
-    slwi_buffer *output;
-} slwi_host_run;
-slw_code slwi_host_run_driver(const slwi_host_toolchain *toolchain, const slwi_host_run *run, int *exit_status,
-                              slw_error *err);
-
 /* The fixed part of every link, after -shared: what discovery asks about is what is done. NULL-terminated. */
 extern const char *const slwi_host_link_arguments[];
 /* The fixed part of every compilation, before and after the request's options. NULL-terminated. */

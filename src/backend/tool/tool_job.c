@@ -13,7 +13,6 @@
 #include "tool_depfile.h"
 #include "tool_options.h"
 #include "tool_source.h"
-#include "tool_work.h"
 
 /* ---- taking ---- */
 
@@ -243,6 +242,35 @@ slw_code slwi_tool_job_option_record(const slwi_tool_job *job, const slwi_tool_l
     }
     *out = dict;
     return SLW_OK;
+}
+
+/* ---- running ---- */
+
+typedef struct running {
+    const slwi_tool_job *job;
+    const slwi_tool_stage *stage;
+} running;
+
+static int is_overridden(const slwi_tool_job *job, const slwi_tool_stage *stage) {
+    return job->override_stage == (int)stage->index;
+}
+
+static slw_code run_stage(slwi_tool_work *w, void *context) {
+    const running *r = context;
+    const char *output = r->job->stages[r->stage->index].payload;
+    if (is_overridden(r->job, r->stage)) {
+        const slw_bytes bytes = {r->job->override_bytes.data, r->job->override_bytes.size};
+        return slwi_tool_work_replace(w, output, bytes, r->stage->mode);
+    }
+    const slw_code rc = r->stage->body(r->stage->context, w);
+    return rc == SLW_OK ? slwi_tool_work_finish(w, output, r->stage->mode) : rc;
+}
+
+slw_code slwi_tool_job_run(const slwi_tool_job *job, const slwi_tool_stage *stage, const slw_stage_context *context,
+                           slw_error *err) {
+    running r = {job, stage};
+    if (stage->index >= job->stage_count) return slwi_fail(err, SLW_E_USAGE, "BAD_STAGE", "there is no such stage");
+    return slwi_tool_work_do(&job->allocator, context, !is_overridden(job, stage), run_stage, &r, err);
 }
 
 /* ---- confirmation ---- */

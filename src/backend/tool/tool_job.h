@@ -5,7 +5,7 @@
 
 #include <slipway/sys/backend_impl.h>
 
-#include "tool_list.h"
+#include "tool_work.h"
 
 typedef struct slwi_tool_job {
     slw_allocator allocator; /* the lists point to it: a job does not move */
@@ -30,8 +30,7 @@ typedef struct slwi_tool_job {
 void slwi_tool_job_init(slwi_tool_job *job, const slw_allocator *allocator);
 /* Takes the source's name (or `default_name`), roots (made absolute by the calling process's directory) and override,
    whose bytes are read here, once: what is in the key is what is used. Options that say what no list shows keep the
-   job private. LIMIT (TOO_LARGE, PATH_TOO_LONG), USAGE (EMPTY,
-   OVERRIDE, BAD_STAGE), STORAGE, NO_MEMORY. */
+   job private. LIMIT (TOO_LARGE, PATH_TOO_LONG), USAGE (EMPTY, OVERRIDE, BAD_STAGE), STORAGE, NO_MEMORY. */
 slw_code slwi_tool_job_take(slwi_tool_job *job, const slw_compile_request *request, const slw_stage *stages,
                             size_t stage_count, const char *default_name, slw_error *err);
 void slwi_tool_job_free(slwi_tool_job *job);
@@ -45,6 +44,17 @@ slw_code slwi_tool_job_source_record(const slwi_tool_job *job, slw_record **out,
 /* {options: [text], target, override: none or (stage, digest)}. */
 slw_code slwi_tool_job_option_record(const slwi_tool_job *job, const slwi_tool_list *options, const char *target,
                                      slw_record **out, slw_error *err);
+
+/* Runs one stage: `body` makes its output in the working directory, or the override's bytes stand in for it; either has
+   the mode then. USAGE (BAD_STAGE), what the body gives, what slwi_tool_work_* give. */
+typedef struct slwi_tool_stage {
+    size_t index;
+    uint32_t mode;
+    slw_code (*body)(void *context, slwi_tool_work *work);
+    void *context; /* the backend's job */
+} slwi_tool_stage;
+slw_code slwi_tool_job_run(const slwi_tool_job *job, const slwi_tool_stage *stage, const slw_stage_context *context,
+                           slw_error *err);
 
 /* Keeps the dependency list of a compilation (it is moved out of `from`). */
 void slwi_tool_job_keep_dependencies(slwi_tool_job *job, slwi_tool_list *from);

@@ -60,6 +60,10 @@ void slwi_tool_list_add_format(slwi_tool_list *list, const char *format, ...) {
     slwi_free(list->allocator, space);
 }
 
+void slwi_tool_list_add_words(slwi_tool_list *list, const char *const *words) {
+    for (size_t i = 0; words[i] != NULL; i++) slwi_tool_list_add(list, words[i]);
+}
+
 void slwi_tool_list_add_all(slwi_tool_list *list, const slwi_tool_list *from) {
     for (size_t i = 0; i < from->count; i++) slwi_tool_list_add(list, from->items[i]);
     if (from->failed) list->failed = 1;

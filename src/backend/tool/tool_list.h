@@ -1,4 +1,4 @@
-/* Lists of text, and paths as text: what the host backend keeps. */
+/* Lists of text, and paths as text: what every backend keeps of its compiler. */
 #ifndef SLWI_TOOL_LIST_H
 #define SLWI_TOOL_LIST_H
 
@@ -18,6 +18,8 @@ void slwi_tool_list_free(slwi_tool_list *list);
 void slwi_tool_list_add(slwi_tool_list *list, const char *text);
 void slwi_tool_list_add_bytes(slwi_tool_list *list, const char *text, size_t size);
 void slwi_tool_list_add_format(slwi_tool_list *list, const char *format, ...) SLW_PRINTF(2, 3);
+/* Every word of a NULL-terminated array. */
+void slwi_tool_list_add_words(slwi_tool_list *list, const char *const *words);
 void slwi_tool_list_add_all(slwi_tool_list *list, const slwi_tool_list *from);
 int slwi_tool_list_has(const slwi_tool_list *list, const char *text);
 /* Adds unless it is there. */

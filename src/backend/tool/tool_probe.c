@@ -25,8 +25,8 @@ void slwi_tool_probe_free(slwi_tool_probe *probe) {
 slw_code slwi_tool_probe_ask(slwi_tool_probe *probe, const char *const *arguments, const char *const *more) {
     slwi_tool_list list;
     slwi_tool_list_init(&list, probe->allocator);
-    for (size_t i = 0; arguments[i] != NULL; i++) slwi_tool_list_add(&list, arguments[i]);
-    for (size_t i = 0; more != NULL && more[i] != NULL; i++) slwi_tool_list_add(&list, more[i]);
+    slwi_tool_list_add_words(&list, arguments);
+    if (more != NULL) slwi_tool_list_add_words(&list, more);
     slwi_buffer_clear(&probe->output);
     const slwi_tool_run run = {
         .program = probe->program,
@@ -106,6 +106,48 @@ void slwi_tool_split_line(slw_bytes line, slwi_tool_list *out) {
         }
         slwi_tool_list_add_bytes(out, word, size);
     }
+}
+
+/* ---- -E -v ---- */
+
+static void fact(const slwi_tool_probe *probe, slwi_tool_fact kind, const char *text) {
+    slwi_tool_list_add_once(&probe->answer->facts[kind], text);
+}
+
+void slwi_tool_read_include(const slwi_tool_probe *probe, slw_bytes line, int *inside) {
+    char text[SLWI_TOOL_PATH_MAX];
+    if (slwi_tool_after(line, "#include <...> search starts here:", text)) {
+        *inside = 1;
+    } else if (slwi_tool_after(line, "End of search list.", text)) {
+        *inside = 0;
+    } else if (slwi_tool_after(line, "ignoring nonexistent directory \"", text) && text[0] == '/') {
+        char *end = strrchr(text, '"');
+        if (end == NULL || end[1] != '\0') return;
+        *end = '\0';
+        fact(probe, SLWI_TOOL_FACT_INCLUDE, text);
+    } else if (*inside && slwi_tool_after(line, " ", text) && text[0] == '/') {
+        fact(probe, SLWI_TOOL_FACT_INCLUDE, text);
+    }
+}
+
+slw_code slwi_tool_read_choice(const slwi_tool_probe *probe, slw_bytes line, slwi_tool_list *configs) {
+    char text[SLWI_TOOL_PATH_MAX];
+    char parent[SLWI_TOOL_PATH_MAX];
+    slw_code rc = SLW_OK;
+    if (slwi_tool_after(line, "Reading specs from ", text) || slwi_tool_after(line, "Configuration file: ", text)) {
+        if (text[0] == '/') fact(probe, SLWI_TOOL_FACT_FILE, text);
+    } else if (slwi_tool_after(line, "InstalledDir: ", text) ||
+               slwi_tool_after(line, "System configuration file directory: ", text) ||
+               slwi_tool_after(line, "User configuration file directory: ", text)) {
+        if (text[0] == '/') slwi_tool_list_add_once(configs, text);
+    } else if (slwi_tool_after(line, "Selected GCC installation: ", text) && text[0] == '/') {
+        for (int level = 0; level < 2 && rc == SLW_OK; level++) {
+            if (!slwi_tool_directory(parent, text)) return SLW_OK;
+            rc = slwi_tool_answer_watch(probe->answer, parent, probe->err);
+            memcpy(text, parent, sizeof(text));
+        }
+    }
+    return rc;
 }
 
 /* ---- what is not there ---- */

@@ -35,6 +35,13 @@ int slwi_tool_next_line(slwi_tool_lines *lines, slw_bytes *line);
 int slwi_tool_after(slw_bytes line, const char *start, char *out);
 /* 1 when what it said holds the text. */
 int slwi_tool_probe_says(const slwi_tool_probe *probe, const char *text);
+/* A line of what `cc -E -v` says, in the words that gcc and clang share; any other line changes nothing. */
+/* An include root; *inside, 0 before the first line, is where in the list this line stands. A root that is absent now
+   counts too: it may come into being. */
+void slwi_tool_read_include(const slwi_tool_probe *probe, slw_bytes line, int *inside);
+/* A configuration or specs file that was read, a directory where one is looked for (into `configs`), and the gcc that
+   clang chose among several. What slwi_tool_answer_watch gives. */
+slw_code slwi_tool_read_choice(const slwi_tool_probe *probe, slw_bytes line, slwi_tool_list *configs);
 /* Splits a line of `driver -###` as the driver quoted it: words are bare, or in double quotes with a backslash before
    what would end or change them. */
 void slwi_tool_split_line(slw_bytes line, slwi_tool_list *out);

@@ -222,7 +222,7 @@ START_TEST(a_syntax_error_has_a_place) {
 END_TEST
 
 START_TEST(what_ptxas_refuses_of_cuda_c) {
-    char *text = cuda_fixture_text("cu/big.cu");
+    char *text = cuda_fixture_text("cubin/src/big.cu");
     expect(compile(text, "big.cu", "sm_90"), SLW_E_COMPILE_FAILED, "COMPILER");
     ck_assert_ptr_nonnull(strstr(world->err.message, "uses too much shared data"));
     cuda_nothing_left(world);

@@ -5,10 +5,10 @@
 static const struct made {
     const char *source, *target, *cubin;
 } made[] = {
-    {"cu/k1.cu", "sm_90", "cubin/k1_sm90.cubin"},   {"cu/k1.cu", "sm_100f", "cubin/k1_sm100f.cubin"},
-    {"cu/k9.cu", "sm_90a", "cubin/k9_sm90a.cubin"}, {"cu/al.cu", "sm_80", "cubin/al_80.cubin"},
-    {"cu/wg.cu", "sm_90a", "cubin/wg_sm90a.cubin"}, {"cu/huge.cu", "sm_90", "cubin/hg_90.cubin"},
-    {"cu/sp.cu", "sm_90", "cubin/sp_90.cubin"},     {"cu/launchchk.cu", "sm_100", NULL},
+    {"cubin/src/k1.cu", "sm_90", "cubin/k1_sm90.cubin"},   {"cubin/src/k1.cu", "sm_100f", "cubin/k1_sm100f.cubin"},
+    {"cubin/src/k9.cu", "sm_90a", "cubin/k9_sm90a.cubin"}, {"cubin/src/al.cu", "sm_80", "cubin/al_80.cubin"},
+    {"cubin/src/wg.cu", "sm_90a", "cubin/wg_sm90a.cubin"}, {"cubin/src/huge.cu", "sm_90", "cubin/hg_90.cubin"},
+    {"cubin/src/sp.cu", "sm_90", "cubin/sp_90.cubin"},     {"cu/launchchk.cu", "sm_100", NULL},
 };
 
 static void same_kernel(const slw_kernel_contract *a, const slw_kernel_contract *b) {
