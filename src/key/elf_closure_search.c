@@ -47,7 +47,8 @@ static slw_code push_member(slwi_closure_work *work, const slwi_closure_member *
 
 /* A file that was looked at before needs not be opened to know its machine. 1, 0 or -errno. */
 static int is_for_machine(slwi_closure_work *work, const char *path, const char *resolved) {
-    const slwi_seen *seen = (const slwi_seen *)slwi_table_find(&work->gather->files, resolved, strlen(resolved));
+    slwi_seen *seen = NULL;
+    (void)slwi_gather_find(work->gather, resolved, &seen, NULL); /* without memory it is opened */
     if (seen != NULL && seen->elf != NULL) return seen->elf->machine == work->machine;
     return slwi_elf_is_for(path, work->machine);
 }

@@ -12,6 +12,7 @@ pub const files: []const []const u8 = &.{
     "identity_input.c",
     "identity_inventory.c",
     "identity_lent.c",
+    "identity_seen.c",
     "identity_snapshot.c",
     "identity_table.c",
     "json_place.c",

@@ -106,13 +106,12 @@ static slw_code digest_file(slwi_gather *gather, int directory, const char *name
     return SLW_OK;
 }
 
-slw_code slwi_gather_file(slwi_gather *gather, int directory, const char *name, const char *resolved,
+slw_code slwi_gather_file(slwi_gather *gather, slwi_home *home, int directory, const char *name, const char *resolved,
                           const slwi_stat *stat, slwi_seen **out, slw_error *err) {
-    const size_t size = strlen(resolved);
     slw_digest digest;
     int good = 0;
     *out = NULL;
-    slwi_seen *seen = (slwi_seen *)slwi_table_find(&gather->files, resolved, size);
+    slwi_seen *seen = !home->indexed ? NULL : (slwi_seen *)slwi_table_find(&gather->files, resolved, strlen(resolved));
     if (seen != NULL) {
         if (!slwi_unchanged(&seen->stat, stat))
             return slwi_gather_fail(gather, err, resolved, "changed while being read");
@@ -122,24 +121,7 @@ slw_code slwi_gather_file(slwi_gather *gather, int directory, const char *name, 
     if (!S_ISREG(stat->mode)) return slwi_gather_fail(gather, err, resolved, "is not a regular file");
     const slw_code rc = digest_file(gather, directory, name, resolved, stat, &digest, &good, err);
     if (rc != SLW_OK || !good) return rc;
-    return slwi_gather_add(gather, resolved, stat, &digest, out, err);
-}
-
-slw_code slwi_gather_add(slwi_gather *gather, const char *resolved, const slwi_stat *stat, const slw_digest *digest,
-                         slwi_seen **out, slw_error *err) {
-    const size_t size = strlen(resolved);
-    slwi_seen *seen = slwi_arena_alloc(&gather->arena, sizeof *seen);
-    if (seen == NULL || !slwi_table_reserve(&gather->files)) return slwi_fail_memory(err, sizeof *seen);
-    seen->named.path = slwi_arena_copy(&gather->arena, resolved, size);
-    if (seen->named.path == NULL) return slwi_fail_memory(err, size + 1);
-    seen->named.path_size = size;
-    seen->stat = *stat;
-    seen->sha256 = *digest;
-    slwi_table_add(&gather->files, &seen->named);
-    *gather->last_seen = seen;
-    gather->last_seen = &seen->next;
-    *out = seen;
-    return SLW_OK;
+    return slwi_gather_add(gather, home, resolved, stat, &digest, out, err);
 }
 
 static slw_code add_alias(slwi_gather *gather, const char *path, size_t size, slwi_seen *seen, slw_error *err) {
@@ -159,17 +141,19 @@ slw_code slwi_gather_path(slwi_gather *gather, const char *path, slwi_seen **out
     char resolved[SLWI_PATH_BYTES];
     slwi_stat stat;
     int error = 0;
-    *out = (slwi_seen *)slwi_table_find(&gather->files, path, size);
-    if (*out != NULL) return SLW_OK;
+    slwi_home *home = NULL;
+    slw_code rc = slwi_gather_find(gather, path, out, err);
+    if (rc != SLW_OK || *out != NULL) return rc;
     const slwi_alias *alias = (const slwi_alias *)slwi_table_find(&gather->aliases, path, size);
     if (alias != NULL) {
         *out = alias->seen;
         return SLW_OK;
     }
-    slw_code rc = slwi_gather_resolve(gather, path, resolved, &stat, &error, err);
+    rc = slwi_gather_resolve(gather, path, resolved, &stat, &error, err);
     if (rc != SLW_OK) return rc;
     if (error != 0) return slwi_gather_fail_os(gather, err, path, error);
-    rc = slwi_gather_file(gather, AT_FDCWD, resolved, resolved, &stat, out, err);
+    rc = slwi_gather_home(gather, resolved, &home, err);
+    if (rc == SLW_OK) rc = slwi_gather_file(gather, home, AT_FDCWD, resolved, resolved, &stat, out, err);
     if (rc != SLW_OK || *out == NULL || strcmp(path, resolved) == 0) return rc;
     rc = add_alias(gather, path, size, *out, err);
     if (rc != SLW_OK) *out = NULL;

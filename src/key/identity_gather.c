@@ -15,6 +15,7 @@ void slwi_gather_init(slwi_gather *gather, const slw_allocator *allocator, slw_m
     gather->allocator = *allocator;
     gather->memo = memo;
     slwi_arena_init(&gather->arena, allocator);
+    slwi_table_init(&gather->homes, allocator);
     slwi_table_init(&gather->files, allocator);
     slwi_table_init(&gather->aliases, allocator);
     slwi_table_init(&gather->folders, allocator);
@@ -29,6 +30,7 @@ void slwi_gather_finish(slwi_gather *gather) {
     gather->chunk = NULL;
     if (gather->ld_cache_read) slwi_buffer_free(&gather->ld_cache);
     gather->ld_cache_read = 0;
+    slwi_table_free(&gather->homes);
     slwi_table_free(&gather->files);
     slwi_table_free(&gather->aliases);
     slwi_table_free(&gather->folders);

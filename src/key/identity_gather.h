@@ -28,6 +28,13 @@ typedef struct slwi_seen {
     const struct slwi_elf *elf; /* once read */
 } slwi_seen;
 
+/* A directory of seen files. */
+typedef struct slwi_home {
+    slwi_named named; /* by resolved path; "" for the root of the file system */
+    slwi_seen *loose; /* those of its files that are not indexed, through `chain` */
+    int indexed;      /* one of its files was looked for: all of them are indexed, and those that come will be */
+} slwi_home;
+
 /* Another path of a seen file. */
 typedef struct slwi_alias {
     slwi_named named; /* by the path it was asked for */
@@ -71,7 +78,7 @@ typedef struct slwi_gather {
     slw_allocator allocator;
     slw_memo *memo; /* borrowed; NULL: every file is read */
     slwi_arena arena;
-    slwi_table files, aliases, folders;
+    slwi_table homes, files, aliases, folders; /* of the files, those of indexed homes */
     slwi_seen *first_seen, **last_seen;
     slwi_fact *first_fact, **last_fact;
     slwi_failure *first_failure, **last_failure;
@@ -120,12 +127,18 @@ slw_code slwi_gather_resolve(slwi_gather *gather, const char *path, char resolve
 const slwi_volume *slwi_gather_volume(slwi_gather *gather, int fd, const slwi_stat *stat);
 
 /* A file whose resolved path and stat are known, found under `name` in `directory` (AT_FDCWD with the resolved path
-   where no descriptor is at hand). *out NULL: put down as a failure. */
-slw_code slwi_gather_file(slwi_gather *gather, int directory, const char *name, const char *resolved,
+   where no descriptor is at hand). *out NULL: put down as a failure. `home` is its directory's. */
+slw_code slwi_gather_file(slwi_gather *gather, slwi_home *home, int directory, const char *name, const char *resolved,
                           const slwi_stat *stat, slwi_seen **out, slw_error *err);
-/* The same with its digest known already. */
-slw_code slwi_gather_add(slwi_gather *gather, const char *resolved, const slwi_stat *stat, const slw_digest *digest,
-                         slwi_seen **out, slw_error *err);
+/* The same with its digest known already; the file was not seen before. */
+slw_code slwi_gather_add(slwi_gather *gather, slwi_home *home, const char *resolved, const slwi_stat *stat,
+                         const slw_digest *digest, slwi_seen **out, slw_error *err);
+/* The home of a directory that is about to be walked: while it is not indexed, each of its files is new. */
+slw_code slwi_gather_enter(slwi_gather *gather, const char *resolved, slwi_home **out, slw_error *err);
+/* The home of one file; it is indexed. */
+slw_code slwi_gather_home(slwi_gather *gather, const char *resolved, slwi_home **out, slw_error *err);
+/* The seen file of this path; *out NULL: there is none. */
+slw_code slwi_gather_find(slwi_gather *gather, const char *resolved, slwi_seen **out, slw_error *err);
 /* A file by an absolute path; where that is not its resolved path, that it leads there becomes a fact. */
 slw_code slwi_gather_path(slwi_gather *gather, const char *path, slwi_seen **out, slw_error *err);
 

@@ -58,36 +58,38 @@ static int load_records(const slwi_os *os, int fd, const header *head, slwi_memo
     for (size_t i = 0; r == 0 && i < count; i++) {
         if (records[i].check != slwi_memo_record_check(&records[i])) r = -EINVAL;
     }
-    if (r == 0 && !slwi_memo_table_adopt(table, records, count)) r = -ENOMEM;
+    if (r == 0) slwi_memo_table_adopt(table, records, count);
     if (r != 0) slwi_free(&table->allocator, records);
     return r;
 }
 
-static int take_answers(const unsigned char *bytes, size_t size, uint64_t count, slwi_memo_table *table) {
-    size_t at = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        answer_head head;
-        if (size - at < sizeof head) return -EINVAL;
-        memcpy(&head, bytes + at, sizeof head);
-        at += sizeof head;
-        if (head.size > size - at || head.size > SLWI_MEMO_ANSWER_BYTES_MAX) return -EINVAL;
-        if (head.check != answer_check(&head, bytes + at)) return -EINVAL;
-        const slw_bytes answer = {bytes + at, (size_t)head.size};
-        if (!slwi_memo_table_put_answer(table, &head.key, head.used_ns, answer)) return -ENOMEM;
-        at += (size_t)head.size;
+/* Reads the answer at *at and steps over it; `end` is that of the answers. As load_records. */
+static int load_answer(const slwi_os *os, int fd, uint64_t *at, uint64_t end, slwi_memo_table *table) {
+    answer_head head;
+    if (end - *at < sizeof head) return -EINVAL;
+    int r = slwi_pread_all(os, fd, &head, sizeof head, *at);
+    if (r != 0) return r;
+    *at += sizeof head;
+    if (head.size > end - *at || head.size > SLWI_MEMO_ANSWER_BYTES_MAX) return -EINVAL;
+    slwi_memo_answer *answer = slwi_memo_answer_make(table, &head.key, head.used_ns, (size_t)head.size);
+    if (answer == NULL) return -ENOMEM;
+    r = slwi_pread_all(os, fd, answer->bytes, answer->size, *at);
+    if (r == 0 && head.check != answer_check(&head, answer->bytes)) r = -EINVAL;
+    *at += head.size;
+    if (r != 0) {
+        slwi_free(&table->allocator, answer);
+        return r;
     }
-    return at == size ? 0 : -EINVAL;
+    slwi_memo_table_take_answer(table, answer);
+    return 0;
 }
 
 static int load_answers(const slwi_os *os, int fd, const header *head, slwi_memo_table *table) {
-    const size_t size = (size_t)head->answers_size;
-    if (head->answer_count == 0) return size == 0 ? 0 : -EINVAL;
-    unsigned char *bytes = slwi_alloc(&table->allocator, size);
-    if (bytes == NULL) return -ENOMEM;
-    int r = slwi_pread_all(os, fd, bytes, size, sizeof *head + head->record_count * sizeof(slwi_memo_record));
-    if (r == 0) r = take_answers(bytes, size, head->answer_count, table);
-    slwi_free(&table->allocator, bytes);
-    return r;
+    uint64_t at = sizeof *head + head->record_count * sizeof(slwi_memo_record);
+    const uint64_t end = at + head->answers_size;
+    int r = 0;
+    for (uint64_t i = 0; r == 0 && i < head->answer_count; i++) r = load_answer(os, fd, &at, end, table);
+    return r == 0 && at != end ? -EINVAL : r;
 }
 
 int slwi_memo_load(const slw_memo *memo, slwi_memo_table *table, slwi_stat *out) {

@@ -64,25 +64,25 @@ static int build_index(slwi_memo_table *table, size_t room) {
     return 1;
 }
 
-int slwi_memo_table_adopt(slwi_memo_table *table, slwi_memo_record *records, size_t count) {
-    slwi_memo_table fresh;
-    slwi_memo_table_init(&fresh, &table->allocator);
-    fresh.records = records;
-    fresh.count = fresh.capacity = count;
-    if (!build_index(&fresh, count + 1)) return 0;
+void slwi_memo_table_adopt(slwi_memo_table *table, slwi_memo_record *records, size_t count) {
     slwi_free(&table->allocator, table->records);
     slwi_free(&table->allocator, table->index);
-    table->records = fresh.records;
+    table->records = records;
     table->count = table->capacity = count;
-    table->index = fresh.index;
-    table->index_size = fresh.index_size;
-    return 1;
+    table->index = NULL;
+    table->index_size = 0;
+    table->next = 0;
 }
 
-slwi_memo_record *slwi_memo_table_find(const slwi_memo_table *table, const slwi_memo_record *like) {
-    if (table->index == NULL) return NULL;
+slwi_memo_record *slwi_memo_table_find(slwi_memo_table *table, const slwi_memo_record *like) {
+    if (table->next < table->count && same_place(&table->records[table->next], like)) {
+        return &table->records[table->next++];
+    }
+    if (table->count == 0 || (table->index == NULL && !build_index(table, table->count + 1))) return NULL;
     const uint32_t at = *slot_of(table, like);
-    return at == 0 ? NULL : &table->records[at - 1];
+    if (at == 0) return NULL;
+    table->next = at;
+    return &table->records[at - 1];
 }
 
 static size_t count_not_after(const slwi_memo_table *table, int64_t used_ns) {
@@ -123,6 +123,7 @@ static void drop_oldest(slwi_memo_table *table, size_t quota) {
         kept++;
     }
     table->count = kept;
+    table->next = 0;
     memset(table->index, 0, table->index_size * sizeof *table->index);
     for (size_t i = 0; i < kept; i++) *slot_of(table, &table->records[i]) = (uint32_t)(i + 1);
 }
@@ -141,6 +142,7 @@ static int make_room(slwi_memo_table *table) {
 }
 
 int slwi_memo_table_put(slwi_memo_table *table, const slwi_memo_record *record) {
+    if (table->index == NULL && !build_index(table, table->count + 1)) return 0;
     slwi_memo_record *there = slwi_memo_table_find(table, record);
     if (there != NULL) {
         *there = *record;
@@ -175,19 +177,30 @@ static slwi_memo_answer *oldest_answer(const slwi_memo_table *table) {
     return oldest;
 }
 
-int slwi_memo_table_put_answer(slwi_memo_table *table, const slw_digest *key, int64_t used_ns, slw_bytes bytes) {
-    if (bytes.size > SLWI_MEMO_ANSWER_BYTES_MAX) return 0;
-    slwi_memo_answer *fresh = slwi_alloc(&table->allocator, sizeof *fresh + bytes.size);
-    if (fresh == NULL) return 0;
-    fresh->key = *key;
-    fresh->used_ns = used_ns;
-    fresh->size = bytes.size;
-    if (bytes.size > 0) memcpy(fresh->bytes, bytes.data, bytes.size);
-    slwi_memo_answer *there = slwi_memo_table_answer(table, key);
+slwi_memo_answer *slwi_memo_answer_make(const slwi_memo_table *table, const slw_digest *key, int64_t used_ns,
+                                        size_t size) {
+    slwi_memo_answer *answer = slwi_alloc(&table->allocator, sizeof *answer + size);
+    if (answer == NULL) return NULL;
+    answer->key = *key;
+    answer->used_ns = used_ns;
+    answer->size = size;
+    return answer;
+}
+
+void slwi_memo_table_take_answer(slwi_memo_table *table, slwi_memo_answer *answer) {
+    slwi_memo_answer *there = slwi_memo_table_answer(table, &answer->key);
     if (there == NULL && table->answer_count >= SLWI_MEMO_ANSWERS_MAX) there = oldest_answer(table);
     if (there != NULL) remove_answer(table, there);
-    fresh->next = table->answers;
-    table->answers = fresh;
+    answer->next = table->answers;
+    table->answers = answer;
     table->answer_count++;
+}
+
+int slwi_memo_table_put_answer(slwi_memo_table *table, const slw_digest *key, int64_t used_ns, slw_bytes bytes) {
+    if (bytes.size > SLWI_MEMO_ANSWER_BYTES_MAX) return 0;
+    slwi_memo_answer *answer = slwi_memo_answer_make(table, key, used_ns, bytes.size);
+    if (answer == NULL) return 0;
+    if (bytes.size > 0) memcpy(answer->bytes, bytes.data, bytes.size);
+    slwi_memo_table_take_answer(table, answer);
     return 1;
 }

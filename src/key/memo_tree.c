@@ -109,7 +109,7 @@ void slwi_memo_tree_begin(slwi_memo_tree *tree, const slw_allocator *allocator, 
     slwi_sha256_update(&ctx, root, strlen(root));
     slwi_sha256_final(&ctx, &tree->key);
     load(tree);
-    slwi_buffer_append(&tree->fresh, memo->boot, BOOT_BYTES);
+    if (tree->index != NULL) tree->same = BOOT_BYTES;
 }
 
 int slwi_memo_tree_settled(const slwi_memo_tree *tree, const slwi_stat *stat, const slwi_volume *volume) {
@@ -137,6 +137,7 @@ int slwi_memo_tree_take(slwi_memo_tree *tree, const slwi_stat *stat, const slwi_
     if (tree->index == NULL) return 0;
     const size_t at = *slot_of(tree, stat->dev, stat->ino);
     if (at == 0) return 0;
+    tree->place = at;
     const directory found = directory_at(tree, at);
     directory like = directory_of(stat, volume);
     like.count = found.count;
@@ -160,9 +161,26 @@ int slwi_memo_tree_take(slwi_memo_tree *tree, const slwi_stat *stat, const slwi_
     return 0;
 }
 
+static size_t directory_bytes(const slwi_memo_tree *tree, size_t at) {
+    return sizeof(directory) + (size_t)directory_at(tree, at).bytes;
+}
+
+static void begin_fresh(slwi_memo_tree *tree) {
+    if (tree->same > 0) {
+        slwi_buffer_append(&tree->fresh, tree->known.data, tree->same);
+    } else {
+        slwi_buffer_append(&tree->fresh, tree->memo->boot, BOOT_BYTES);
+    }
+}
+
 void slwi_memo_tree_note(slwi_memo_tree *tree, const slwi_stat *stat, const slwi_volume *volume,
                          const slwi_tree_stack *stack, size_t base, int news) {
     slwi_buffer *out = &tree->fresh;
+    if (!news && out->size == 0 && tree->place == tree->same) {
+        tree->same += directory_bytes(tree, tree->place);
+        return;
+    }
+    if (out->size == 0) begin_fresh(tree);
     const size_t before = out->size;
     if (out->failed) return;
     directory made = directory_of(stat, volume);

@@ -14,8 +14,10 @@ typedef struct slwi_memo_tree {
     slw_text known;  /* the answer of an earlier walk */
     uint32_t *index; /* of its directories, by place: offsets, 0 empty */
     size_t index_size;
-    slwi_buffer fresh; /* the answer of this walk */
-    int news;          /* it says more than the earlier one */
+    size_t place;      /* of the directory taken last */
+    size_t same;       /* so many bytes of the known answer are the beginning of this walk's too */
+    slwi_buffer fresh; /* this walk's answer, once it is another than the known one */
+    int news;          /* it says more than the known one */
 } slwi_memo_tree;
 
 /* Without memory, or with a damaged answer, nothing is known: speed is all that is lost. */

@@ -42,25 +42,34 @@ typedef struct tree_walk {
 
 static slw_code walk_directory(tree_walk *walk, slw_digest *out, slw_error *err);
 
-static void put_u64(slwi_sha256_ctx *ctx, uint64_t value) {
-    unsigned char bytes[8];
-    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(value >> (8 * i));
-    slwi_sha256_update(ctx, bytes, sizeof bytes);
+static unsigned char *frame_u64(unsigned char *to, uint64_t value) {
+    for (int i = 0; i < 8; i++) *to++ = (unsigned char)(value >> (8 * i));
+    return to;
 }
 
-static void put_bytes(slwi_sha256_ctx *ctx, const char *bytes, size_t size) {
-    put_u64(ctx, size);
-    slwi_sha256_update(ctx, bytes, size);
+static unsigned char *frame_text(unsigned char *to, const char *text) {
+    const size_t size = strlen(text);
+    to = frame_u64(to, size);
+    memcpy(to, text, size);
+    return to + size;
 }
 
-/* One entry: kind, name, where it leads ("" unless it is a link), size of a file, digest. */
+static void put_schema(slwi_sha256_ctx *ctx) {
+    unsigned char text[8 + sizeof FRAME_SCHEMA];
+    slwi_sha256_update(ctx, text, (size_t)(frame_text(text, FRAME_SCHEMA) - text));
+}
+
+/* One entry: kind, name, where it leads ("" unless it is a link), size of a file, digest. Laid out first, for some ten
+   thousand of them are hashed. */
 static void put_frame(slwi_sha256_ctx *ctx, char kind, const char *name, const char *target, uint64_t size,
                       const slw_digest *digest) {
-    slwi_sha256_update(ctx, &kind, 1);
-    put_bytes(ctx, name, strlen(name));
-    put_bytes(ctx, target, strlen(target));
-    put_u64(ctx, size);
-    slwi_sha256_update(ctx, digest->bytes, sizeof digest->bytes);
+    unsigned char frame[1 + 8 + SLWI_PATH_BYTES + 8 + SLWI_PATH_BYTES + 8 + sizeof *digest], *to = frame;
+    *to++ = (unsigned char)kind;
+    to = frame_text(to, name);
+    to = frame_text(to, target);
+    to = frame_u64(to, size);
+    memcpy(to, digest->bytes, sizeof digest->bytes);
+    slwi_sha256_update(ctx, frame, (size_t)(to - frame) + sizeof digest->bytes);
 }
 
 /* Appends a name; 0: too long. Undone by setting the size back. */
@@ -144,6 +153,7 @@ static slw_code take_link(tree_walk *walk, size_t at, slwi_sha256_ctx *ctx, slw_
     char target[SLWI_PATH_BYTES];
     slwi_stat stat = {0};
     slwi_seen *seen = NULL;
+    slwi_home *home = NULL;
     int error = 0;
     slw_code rc = resolve_link(walk, target, &stat, &error, err);
     if (rc != SLW_OK) return rc;
@@ -153,7 +163,8 @@ static slw_code take_link(tree_walk *walk, size_t at, slwi_sha256_ctx *ctx, slw_
         walk->stack.items[at].type = 'D';
         return SLW_OK;
     }
-    rc = slwi_gather_file(walk->gather, AT_FDCWD, target, target, &stat, &seen, err);
+    rc = slwi_gather_home(walk->gather, target, &home, err);
+    if (rc == SLW_OK) rc = slwi_gather_file(walk->gather, home, AT_FDCWD, target, target, &stat, &seen, err);
     if (rc != SLW_OK || seen == NULL) return rc;
     put_frame(ctx, 'l', item_name(walk, at), target, seen->stat.size, &seen->sha256);
     walk->files++;
@@ -161,7 +172,7 @@ static slw_code take_link(tree_walk *walk, size_t at, slwi_sha256_ctx *ctx, slw_
 }
 
 /* First pass, one item that is not known to be a directory; both paths lead to it. */
-static slw_code take_item(tree_walk *walk, int fd, size_t at, slwi_sha256_ctx *ctx, slw_error *err) {
+static slw_code take_item(tree_walk *walk, slwi_home *home, int fd, size_t at, slwi_sha256_ctx *ctx, slw_error *err) {
     const slwi_os *os = slwi_os_get();
     slwi_tree_item *item = &walk->stack.items[at];
     const char *name = item_name(walk, at);
@@ -180,7 +191,7 @@ static slw_code take_item(tree_walk *walk, int fd, size_t at, slwi_sha256_ctx *c
     if (!S_ISREG(stat.mode)) {
         return slwi_gather_fail(walk->gather, err, path_text(&walk->logical), "is neither a file nor a directory");
     }
-    const slw_code rc = slwi_gather_file(walk->gather, fd, name, walk->resolved.text, &stat, &seen, err);
+    const slw_code rc = slwi_gather_file(walk->gather, home, fd, name, walk->resolved.text, &stat, &seen, err);
     if (rc != SLW_OK || seen == NULL) return rc;
     put_frame(ctx, 'f', name, "", seen->stat.size, &seen->sha256);
     walk->files++;
@@ -188,14 +199,15 @@ static slw_code take_item(tree_walk *walk, int fd, size_t at, slwi_sha256_ctx *c
 }
 
 static slw_code first_pass(tree_walk *walk, int fd, size_t base, slwi_sha256_ctx *ctx, slw_error *err) {
+    slwi_home *home = NULL;
     const size_t logical = walk->logical.size, resolved = walk->resolved.size;
-    slw_code rc = SLW_OK;
+    slw_code rc = slwi_gather_enter(walk->gather, path_text(&walk->resolved), &home, err);
     for (size_t at = base; rc == SLW_OK && at < walk->stack.count; at++) {
         int ok = 0;
         if (walk->stack.items[at].type == 'd') continue;
         rc = push_item(walk, at, &ok, err);
         if (rc != SLW_OK || !ok) continue;
-        rc = take_item(walk, fd, at, ctx, err);
+        rc = take_item(walk, home, fd, at, ctx, err);
         path_pop(&walk->logical, logical);
         path_pop(&walk->resolved, resolved);
     }
@@ -324,7 +336,7 @@ static slw_code walk_directory(tree_walk *walk, slw_digest *out, slw_error *err)
         return rc;
     }
     slwi_sha256_init(&ctx);
-    put_bytes(&ctx, FRAME_SCHEMA, sizeof FRAME_SCHEMA - 1);
+    put_schema(&ctx);
     rc = list_names(walk, fd, &stat, &ok, err);
     const size_t end = walk->stack.count;
     if (rc == SLW_OK && ok) rc = first_pass(walk, fd, base, &ctx, err);

@@ -17,6 +17,7 @@
 
 typedef struct ahead_file {
     const char *path; /* in the gather's arena */
+    slwi_home *home;
     slwi_stat stat;
 } ahead_file;
 
@@ -96,18 +97,16 @@ static int read_two(ahead *a, reading *one, reading *two) {
     return read_rest(one, a->chunks[0]) && read_rest(two, a->chunks[1]);
 }
 
-/* Into the gather, if it is still the file that was listed. */
+/* Into the gather, under the stat identity that was listed and opened: the walk finds another one if the file changed
+   while it was read. */
 static void end(ahead *a, reading *r, int good) {
     const slwi_os *os = slwi_os_get();
-    slwi_stat read, named;
     slw_digest digest;
     slwi_seen *seen = NULL;
-    good = good && os->fstat(os, r->fd, &read) == 0 && os->fstatat(os, AT_FDCWD, r->file->path, 0, &named) == 0 &&
-           slwi_unchanged(&r->file->stat, &read) && slwi_unchanged(&r->file->stat, &named);
     if (r->fd >= 0) (void)os->close(os, r->fd);
     if (!good) return;
     slwi_sha256_final(&r->hash, &digest);
-    if (slwi_gather_add(a->gather, r->file->path, &r->file->stat, &digest, &seen, NULL) != SLW_OK) {
+    if (slwi_gather_add(a->gather, r->file->home, r->file->path, &r->file->stat, &digest, &seen, NULL) != SLW_OK) {
         a->no_memory = 1;
         return;
     }
@@ -164,20 +163,23 @@ static void put_folder(ahead *a, const char *path, unsigned depth) {
 }
 
 /* A file that a link of another tree has led to already is there. */
-static void put_file(ahead *a, int fd, const char *name, const char *path) {
+static void put_file(ahead *a, slwi_home *home, int fd, const char *name, const char *path) {
     const slwi_os *os = slwi_os_get();
     ahead_file *file = &a->window[a->count];
-    if (path == NULL || slwi_table_find(&a->gather->files, path, strlen(path)) != NULL) return;
+    if (path == NULL || (home->indexed && slwi_table_find(&a->gather->files, path, strlen(path)) != NULL)) return;
     if (os->fstatat(os, fd, name, 0, &file->stat) < 0 || !S_ISREG(file->stat.mode)) return;
     file->path = path;
+    file->home = home;
     if (++a->count == WINDOW_FILES) read_window(a);
 }
 
 static void take_folder(ahead *a, const ahead_folder *folder) {
     const slwi_os *os = slwi_os_get();
     slwi_stat stat;
+    slwi_home *home = NULL;
     uint64_t count = 0, sum = 0;
-    const int fd = slwi_open_directory(os, AT_FDCWD, folder->path, 0, &stat);
+    a->no_memory = slwi_gather_enter(a->gather, folder->path, &home, NULL) != SLW_OK;
+    const int fd = a->no_memory ? -ENOMEM : slwi_open_directory(os, AT_FDCWD, folder->path, 0, &stat);
     if (fd < 0) return;
     a->stack.count = 0;
     a->stack.names.size = 0;
@@ -193,7 +195,7 @@ static void take_folder(ahead *a, const ahead_folder *folder) {
             if (item->type == 'd')
                 put_folder(a, path, folder->depth + 1);
             else
-                put_file(a, fd, name, path);
+                put_file(a, home, fd, name, path);
         }
     }
     (void)os->close(os, fd);
