@@ -13,9 +13,9 @@
 
 /* Stat identity: everything the kernel tells of a file that changes when the file does. */
 typedef struct slwi_stat {
-    uint64_t dev, ino, size, nlink, mount_id; /* mount_id 0: not known; see stat_mount_id */
+    uint64_t dev, ino, size;
     int64_t mtime_ns, ctime_ns;
-    uint32_t mode, uid, gid;
+    uint32_t mode, uid, gid, nlink;
 } slwi_stat;
 
 typedef struct slwi_fs {
@@ -113,8 +113,8 @@ struct slwi_os {
     int (*kill_group)(const slwi_os *os, int64_t process);
     int (*poll_readable)(const slwi_os *os, int fd, uint64_t timeout_ns); /* 1 readable or hung up, 0 time-out */
 
-    /* The mount's id (the unique one where the kernel has it), for memo records; fstat and fstatat leave mount_id 0,
-       since a lookup calls them too often to pay for it. 0 with *out 0 where the platform does not tell. */
+    /* The mount's id (the unique one where the kernel has it), for memo records; apart from fstat, since a lookup
+       calls that too often to pay for it. 0 with *out 0 where the platform does not tell. */
     int (*stat_mount_id)(const slwi_os *os, int fd, uint64_t *out);
 
     /* openat of a whole path at once, refused (-ELOOP) when anything on the way is a symbolic link. Optional: where the

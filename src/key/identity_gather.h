@@ -30,9 +30,9 @@ typedef struct slwi_seen {
 
 /* A directory of seen files. */
 typedef struct slwi_home {
-    slwi_named named; /* by resolved path; "" for the root of the file system */
-    slwi_seen *loose; /* those of its files that are not indexed, through `chain` */
-    int indexed;      /* one of its files was looked for: all of them are indexed, and those that come will be */
+    slwi_named named;  /* by resolved path; "" for the root of the file system */
+    slwi_named *loose; /* those of its files that are not indexed, through `chain` */
+    int indexed;       /* one of its files was looked for: all of them are indexed, and those that come will be */
 } slwi_home;
 
 /* Another path of a seen file. */

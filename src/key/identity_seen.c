@@ -8,10 +8,10 @@
 
 static slw_code index_home(slwi_gather *gather, slwi_home *home, slw_error *err) {
     while (home->loose != NULL) {
-        slwi_seen *seen = home->loose;
-        if (!slwi_table_reserve(&gather->files)) return slwi_fail_memory(err, sizeof *seen);
-        home->loose = (slwi_seen *)seen->named.chain;
-        slwi_table_add(&gather->files, &seen->named);
+        slwi_named *file = home->loose;
+        if (!slwi_table_reserve(&gather->files)) return slwi_fail_memory(err, sizeof *file);
+        home->loose = file->chain;
+        slwi_table_add(&gather->files, file);
     }
     home->indexed = 1;
     return SLW_OK;
@@ -70,8 +70,8 @@ slw_code slwi_gather_add(slwi_gather *gather, slwi_home *home, const char *resol
     if (home->indexed) {
         slwi_table_add(&gather->files, &seen->named);
     } else {
-        seen->named.chain = &home->loose->named;
-        home->loose = seen;
+        seen->named.chain = home->loose;
+        home->loose = &seen->named;
     }
     *gather->last_seen = seen;
     gather->last_seen = &seen->next;

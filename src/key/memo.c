@@ -12,6 +12,7 @@
 #include "sha256.h"
 
 #define DAY_NS INT64_C(86400000000000)
+#define DAY_S  UINT64_C(86400)
 
 /* Who may have put a file into this directory: the user alone. Its parent may not be writable by others either (unless
    sticky), else the directory could be exchanged for another of the same user's. */
@@ -136,23 +137,32 @@ int slwi_memo_ok(const slw_memo *memo) {
     return memo != NULL && memo->tag == SLWI_MEMO_TAG;
 }
 
+slwi_memo_place slwi_memo_place_of(const slw_memo *memo, const slwi_stat *stat, const slwi_volume *volume) {
+    slwi_memo_place place = {
+        .dev = stat->dev, .mount_id = volume->mount_id, .fs_id = volume->fs.id, .fs_type = volume->fs.type};
+    memcpy(place.boot, memo->boot, sizeof place.boot);
+    return place;
+}
+
+uint32_t slwi_memo_now_s(const slwi_os *os) {
+    const int64_t now_s = os->wall_ns(os) / INT64_C(1000000000);
+    if (now_s < 0) return 0;
+    return now_s > UINT32_MAX ? UINT32_MAX : (uint32_t)now_s;
+}
+
 int slwi_memo_get_file(slw_memo *memo, const slwi_stat *stat, const slwi_volume *volume, slw_digest *out) {
     if (memo == NULL || !memo->has_boot || !volume->fs.memo_allowed) return 0;
-    const slwi_os *os = slwi_os_get();
-    slwi_memo_record like = {.dev = stat->dev, .ino = stat->ino, .mount_id = volume->mount_id};
-    like.fs_id = volume->fs.id;
-    like.fs_type = volume->fs.type;
-    memcpy(like.boot, memo->boot, sizeof like.boot);
+    const slwi_memo_place place = slwi_memo_place_of(memo, stat, volume);
     (void)pthread_mutex_lock(&memo->lock);
-    slwi_memo_record *record = slwi_memo_table_find(&memo->table, &like);
+    slwi_memo_record *record = slwi_memo_table_find(&memo->table, &place, stat->ino);
     const int known = record != NULL && record->size == stat->size && record->mtime_ns == stat->mtime_ns &&
                       record->ctime_ns == stat->ctime_ns;
     if (known) {
         *out = record->sha256;
         /* Asked once per memo, not per file: the first file of the day tells that all are still in use. */
-        if (memo->wall_ns == 0) memo->wall_ns = os->wall_ns(os);
-        if (record->used_ns < memo->wall_ns - DAY_NS) { /* it may say any time, so nothing is taken off it */
-            record->used_ns = memo->wall_ns;
+        if (memo->wall_s == 0) memo->wall_s = slwi_memo_now_s(slwi_os_get());
+        if (record->used_s + DAY_S < memo->wall_s) {
+            record->used_s = memo->wall_s;
             memo->dirty = 1;
         }
     }

@@ -1,4 +1,4 @@
-/* The memo's file: a header, records of fixed size, answers. Written whole through a temporary name; whatever does
+/* The memo's file: a header, places and records of fixed size, answers. Written whole through a temporary name; whatever does
  * not fit its checks is dropped as a whole, for a memo that is partly wrong is worse than none (pitfall 8). */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "memory.h"
 
 #define MAGIC             "slipway memo\n\0\0"
-#define VERSION           1u
+#define VERSION           2u
 #define ANSWERS_BYTES_MAX ((size_t)16 * 1024 * 1024)
 #define LOCK_TRIES        50
 #define LOCK_PAUSE_NS     UINT64_C(4000000)
@@ -20,13 +20,14 @@ typedef struct header {
     char magic[16];
     uint32_t version;
     uint32_t record_size;
+    uint64_t place_count;
     uint64_t record_count;
     uint64_t answer_count;
     uint64_t answers_size;
-    uint64_t reserved;
-    uint64_t check;
+    uint64_t files_check; /* of the places and the records */
+    uint64_t check;       /* of all before it */
 } header;
-_Static_assert(sizeof(header) == 64 && sizeof(MAGIC) == 16, "the header has no padding");
+_Static_assert(sizeof(header) == 72 && sizeof(MAGIC) == 16, "the header has no padding");
 
 typedef struct answer_head {
     slw_digest key;
@@ -40,30 +41,50 @@ static uint64_t answer_check(const answer_head *head, const void *bytes) {
     return slwi_mix(slwi_mix(0, head, offsetof(answer_head, check)), bytes, (size_t)head->size);
 }
 
+static uint64_t places_size(const header *head) {
+    return head->place_count * sizeof(slwi_memo_place);
+}
+
+static uint64_t records_size(const header *head) {
+    return head->record_count * sizeof(slwi_memo_record);
+}
+
 /* 1 when the header belongs to a file of this size. */
 static int header_fits(const header *head, uint64_t file_size) {
     return memcmp(head->magic, MAGIC, sizeof head->magic) == 0 && head->version == VERSION &&
            head->record_size == sizeof(slwi_memo_record) && head->check == slwi_mix(0, head, offsetof(header, check)) &&
-           head->record_count <= SLWI_MEMO_RECORDS_MAX && head->answer_count <= SLWI_MEMO_ANSWERS_MAX &&
-           head->answers_size <= ANSWERS_BYTES_MAX &&
-           file_size == sizeof *head + head->record_count * sizeof(slwi_memo_record) + head->answers_size;
+           head->place_count <= SLWI_MEMO_PLACES_MAX && head->record_count <= SLWI_MEMO_RECORDS_MAX &&
+           head->answer_count <= SLWI_MEMO_ANSWERS_MAX && head->answers_size <= ANSWERS_BYTES_MAX &&
+           file_size == sizeof *head + places_size(head) + records_size(head) + head->answers_size;
 }
 
-/* 0, -ENOMEM, or -EINVAL for damage. */
-static int load_records(const slwi_os *os, int fd, const header *head, slwi_memo_table *table) {
-    const size_t count = (size_t)head->record_count;
-    slwi_memo_record *records = slwi_alloc_array(&table->allocator, count, sizeof *records);
-    if (records == NULL) return -ENOMEM;
-    int r = slwi_pread_all(os, fd, records, count * sizeof *records, sizeof *head);
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        if (records[i].check != slwi_memo_record_check(&records[i])) r = -EINVAL;
+static uint64_t files_check(const slwi_memo_table *table) {
+    const uint64_t places = slwi_mix(0, table->places, table->place_count * sizeof *table->places);
+    return slwi_mix(places, table->records, table->count * sizeof *table->records);
+}
+
+static int places_exist(const slwi_memo_table *table) {
+    uint32_t highest = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->records[i].place > highest) highest = table->records[i].place;
     }
-    if (r == 0) slwi_memo_table_adopt(table, records, count);
-    if (r != 0) slwi_free(&table->allocator, records);
-    return r;
+    return table->count == 0 || highest < table->place_count;
 }
 
-/* Reads the answer at *at and steps over it; `end` is that of the answers. As load_records. */
+/* Of an empty table. 0, -ENOMEM, or another for damage; the table may then hold anything, but owns it. */
+static int load_files(const slwi_os *os, int fd, const header *head, slwi_memo_table *table) {
+    table->places = slwi_alloc(&table->allocator, (size_t)places_size(head));
+    table->records = slwi_alloc(&table->allocator, (size_t)records_size(head));
+    if (table->places == NULL || table->records == NULL) return -ENOMEM;
+    int r = slwi_pread_all(os, fd, table->places, (size_t)places_size(head), sizeof *head);
+    if (r == 0)
+        r = slwi_pread_all(os, fd, table->records, (size_t)records_size(head), sizeof *head + places_size(head));
+    table->place_count = (size_t)head->place_count;
+    table->count = table->capacity = (size_t)head->record_count;
+    return r == 0 && (files_check(table) != head->files_check || !places_exist(table)) ? -EINVAL : r;
+}
+
+/* Reads the answer at *at and steps over it; `end` is that of the answers. As load_files. */
 static int load_answer(const slwi_os *os, int fd, uint64_t *at, uint64_t end, slwi_memo_table *table) {
     answer_head head;
     if (end - *at < sizeof head) return -EINVAL;
@@ -85,7 +106,7 @@ static int load_answer(const slwi_os *os, int fd, uint64_t *at, uint64_t end, sl
 }
 
 static int load_answers(const slwi_os *os, int fd, const header *head, slwi_memo_table *table) {
-    uint64_t at = sizeof *head + head->record_count * sizeof(slwi_memo_record);
+    uint64_t at = sizeof *head + places_size(head) + records_size(head);
     const uint64_t end = at + head->answers_size;
     int r = 0;
     for (uint64_t i = 0; r == 0 && i < head->answer_count; i++) r = load_answer(os, fd, &at, end, table);
@@ -104,7 +125,7 @@ int slwi_memo_load(const slw_memo *memo, slwi_memo_table *table, slwi_stat *out)
     if (stat.uid == os->euid(os) && (stat.mode & 022) == 0 && stat.nlink == 1) {
         r = slwi_pread_all(os, fd, &head, sizeof head, 0);
         if (r == 0 && !header_fits(&head, stat.size)) r = -EINVAL;
-        if (r == 0) r = load_records(os, fd, &head, table);
+        if (r == 0) r = load_files(os, fd, &head, table);
         if (r == 0) r = load_answers(os, fd, &head, table);
     }
     (void)os->close(os, fd);
@@ -118,7 +139,8 @@ int slwi_memo_load(const slw_memo *memo, slwi_memo_table *table, slwi_stat *out)
 static int join_others(const slw_memo *memo, slwi_memo_table *joined, slwi_stat *now) {
     int r = slwi_memo_load(memo, joined, now);
     for (size_t i = 0; r == 0 && i < memo->table.count; i++) {
-        if (!slwi_memo_table_put(joined, &memo->table.records[i])) r = -ENOMEM;
+        const slwi_memo_record *record = &memo->table.records[i];
+        if (!slwi_memo_table_put(joined, &memo->table.places[record->place], record)) r = -ENOMEM;
     }
     for (const slwi_memo_answer *answer = memo->table.answers; r == 0 && answer != NULL; answer = answer->next) {
         const slw_bytes bytes = {answer->bytes, answer->size};
@@ -152,17 +174,18 @@ static int write_file(const slwi_os *os, int directory, const char *name, slwi_m
     memcpy(head.magic, MAGIC, sizeof head.magic);
     head.version = VERSION;
     head.record_size = sizeof(slwi_memo_record);
+    head.place_count = table->place_count;
     head.record_count = table->count;
+    head.files_check = files_check(table);
     put_answers(table, &answers, &head.answer_count);
     head.answers_size = answers.size;
     head.check = slwi_mix(0, &head, offsetof(header, check));
-    for (size_t i = 0; i < table->count; i++) table->records[i].check = slwi_memo_record_check(&table->records[i]);
     int r = answers.failed != 0 ? -ENOMEM : 0;
     const int fd = r != 0 ? r : os->openat(os, directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (fd >= 0) {
         r = slwi_write_all(os, fd, &head, sizeof head);
-        if (r == 0 && table->count > 0)
-            r = slwi_write_all(os, fd, table->records, table->count * sizeof *table->records);
+        if (r == 0) r = slwi_write_all(os, fd, table->places, (size_t)places_size(&head));
+        if (r == 0) r = slwi_write_all(os, fd, table->records, (size_t)records_size(&head));
         if (r == 0 && answers.size > 0) r = slwi_write_all(os, fd, answers.data, answers.size);
         const int closed = os->close(os, fd);
         if (r == 0) r = closed;

@@ -3,7 +3,6 @@
  * the file was read. */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 
 #include "file.h"
 #include "memo_state.h"
@@ -66,17 +65,15 @@ void slwi_memo_end(slw_memo *memo, slwi_memo_ticket *ticket, int fd, const slwi_
     const slwi_os *os = slwi_os_get();
     if (ticket->leased) (void)os->lease_drop(os, fd);
     if (ticket->allowed && digest != NULL) {
-        slwi_memo_record record = {
-            .dev = stat->dev, .ino = stat->ino, .size = stat->size, .mount_id = volume->mount_id};
-        record.fs_id = volume->fs.id;
-        record.fs_type = volume->fs.type;
-        record.mtime_ns = stat->mtime_ns;
-        record.ctime_ns = stat->ctime_ns;
-        record.used_ns = os->wall_ns(os);
-        memcpy(record.boot, memo->boot, sizeof record.boot);
-        record.sha256 = *digest;
+        const slwi_memo_place place = slwi_memo_place_of(memo, stat, volume);
+        const slwi_memo_record record = {.ino = stat->ino,
+                                         .size = stat->size,
+                                         .mtime_ns = stat->mtime_ns,
+                                         .ctime_ns = stat->ctime_ns,
+                                         .used_s = slwi_memo_now_s(os),
+                                         .sha256 = *digest};
         (void)pthread_mutex_lock(&memo->lock);
-        if (slwi_memo_table_put(&memo->table, &record)) memo->dirty = 1;
+        if (slwi_memo_table_put(&memo->table, &place, &record)) memo->dirty = 1;
         (void)pthread_mutex_unlock(&memo->lock);
     }
     ticket->allowed = ticket->leased = 0;

@@ -26,8 +26,13 @@ struct slw_memo {
     uint8_t boot[16];
     int64_t clock_ns; /* what the memo directory's file system last said, and when (monotonic); 0: not asked yet */
     uint64_t clock_read_at_ns;
-    int64_t wall_ns; /* the wall clock, asked once; only for used_ns */
+    uint32_t wall_s; /* the wall clock, asked once; only for used_s */
 };
+
+/* Where a file lies, for this memo. */
+slwi_memo_place slwi_memo_place_of(const slw_memo *memo, const slwi_stat *stat, const slwi_volume *volume);
+/* As used_s wants it. */
+uint32_t slwi_memo_now_s(const slwi_os *os);
 
 /* Fills an empty table from the memo file; *out tells which file that was (ino 0: none, or a damaged or untrusted
    one, which counts as none). 0, or -ENOMEM. */

@@ -1,13 +1,13 @@
 #include "memo_table.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "identity_mix.h"
 #include "memo.h"
 #include "memory.h"
 
-_Static_assert(sizeof(slwi_memo_record) == 128, "a record has no padding and always the same size");
+_Static_assert(sizeof(slwi_memo_place) == 48, "no padding");
+_Static_assert(sizeof(slwi_memo_record) == 72, "no padding");
 
 void slwi_memo_table_init(slwi_memo_table *table, const slw_allocator *allocator) {
     memset(table, 0, sizeof *table);
@@ -15,6 +15,7 @@ void slwi_memo_table_init(slwi_memo_table *table, const slw_allocator *allocator
 }
 
 void slwi_memo_table_clear(slwi_memo_table *table) {
+    slwi_free(&table->allocator, table->places);
     slwi_free(&table->allocator, table->records);
     slwi_free(&table->allocator, table->index);
     while (table->answers != NULL) {
@@ -26,106 +27,145 @@ void slwi_memo_table_clear(slwi_memo_table *table) {
     slwi_memo_table_init(table, &allocator);
 }
 
-uint64_t slwi_memo_record_check(const slwi_memo_record *record) {
-    return slwi_mix(0, record, offsetof(slwi_memo_record, check));
-}
-
-static size_t home_of(const slwi_memo_table *table, const slwi_memo_record *record) {
-    uint64_t hash = slwi_mix_word(record->dev, record->ino);
-    hash = slwi_mix_word(hash, record->fs_id ^ record->mount_id);
-    return (size_t)hash & (table->index_size - 1);
-}
-
-static int same_place(const slwi_memo_record *a, const slwi_memo_record *b) {
-    return a->ino == b->ino && a->dev == b->dev && a->mount_id == b->mount_id && a->fs_id == b->fs_id &&
-           a->fs_type == b->fs_type && memcmp(a->boot, b->boot, sizeof a->boot) == 0;
+/* The number of a place; place_count: it is not there. */
+static size_t number_of(const slwi_memo_table *table, const slwi_memo_place *place) {
+    size_t number = 0;
+    while (number < table->place_count && memcmp(&table->places[number], place, sizeof *place) != 0) number++;
+    return number;
 }
 
 /* The slot where a record stands or would stand. There is always an empty one. */
-static uint32_t *slot_of(const slwi_memo_table *table, const slwi_memo_record *record) {
-    size_t at = home_of(table, record);
-    while (table->index[at] != 0 && !same_place(&table->records[table->index[at] - 1], record)) {
-        at = (at + 1) & (table->index_size - 1);
+static uint32_t *slot_of(const slwi_memo_table *table, size_t place, uint64_t ino) {
+    size_t at = (size_t)slwi_mix_word(place, ino) & (table->index_size - 1);
+    for (; table->index[at] != 0; at = (at + 1) & (table->index_size - 1)) {
+        const slwi_memo_record *there = &table->records[table->index[at] - 1];
+        if (there->ino == ino && there->place == place) break;
     }
     return &table->index[at];
 }
 
-/* Makes the index anew for at least `room` records. Of two records of one file the later stays. 0: no memory. */
+static void fill_index(slwi_memo_table *table) {
+    memset(table->index, 0, table->index_size * sizeof *table->index);
+    for (size_t i = 0; i < table->count; i++) {
+        *slot_of(table, table->records[i].place, table->records[i].ino) = (uint32_t)(i + 1);
+    }
+    table->next = 0;
+}
+
+/* Makes the index anew for at least `room` records. 0: no memory. */
 static int build_index(slwi_memo_table *table, size_t room) {
     size_t size = 256;
     while (size < room * 2) size *= 2;
     uint32_t *index = slwi_alloc_array(&table->allocator, size, sizeof *index);
     if (index == NULL) return 0;
-    memset(index, 0, size * sizeof *index);
     slwi_free(&table->allocator, table->index);
     table->index = index;
     table->index_size = size;
-    for (size_t i = 0; i < table->count; i++) *slot_of(table, &table->records[i]) = (uint32_t)(i + 1);
+    fill_index(table);
     return 1;
 }
 
-void slwi_memo_table_adopt(slwi_memo_table *table, slwi_memo_record *records, size_t count) {
-    slwi_free(&table->allocator, table->records);
-    slwi_free(&table->allocator, table->index);
-    table->records = records;
-    table->count = table->capacity = count;
-    table->index = NULL;
-    table->index_size = 0;
-    table->next = 0;
-}
-
-slwi_memo_record *slwi_memo_table_find(slwi_memo_table *table, const slwi_memo_record *like) {
-    if (table->next < table->count && same_place(&table->records[table->next], like)) {
-        return &table->records[table->next++];
+static slwi_memo_record *find(slwi_memo_table *table, size_t place, uint64_t ino) {
+    if (table->next < table->count) {
+        slwi_memo_record *record = &table->records[table->next];
+        if (record->ino == ino && record->place == place) {
+            table->next++;
+            return record;
+        }
     }
     if (table->count == 0 || (table->index == NULL && !build_index(table, table->count + 1))) return NULL;
-    const uint32_t at = *slot_of(table, like);
+    const uint32_t at = *slot_of(table, place, ino);
     if (at == 0) return NULL;
     table->next = at;
     return &table->records[at - 1];
 }
 
-static size_t count_not_after(const slwi_memo_table *table, int64_t used_ns) {
+slwi_memo_record *slwi_memo_table_find(slwi_memo_table *table, const slwi_memo_place *place, uint64_t ino) {
+    const size_t number = number_of(table, place);
+    return number == table->place_count ? NULL : find(table, number, ino);
+}
+
+/* ---- what is dropped --------------------------------------------------------------------------------------------- */
+
+static size_t count_not_after(const slwi_memo_table *table, uint64_t used_s) {
     size_t n = 0;
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a count means records */
-    for (size_t i = 0; i < table->count; i++) n += table->records[i].used_ns <= used_ns;
+    for (size_t i = 0; i < table->count; i++) n += table->records[i].used_s <= used_s;
     return n;
 }
 
-/* The greatest time with at most `quota` records at or before it, found by halving: no memory, 64 rounds at most. */
-static int64_t oldest_until(const slwi_memo_table *table, size_t quota) {
-    int64_t low = INT64_MIN, high = INT64_MAX;
+/* The first time with more than `quota` records at or before it, found by halving: no memory. */
+static uint32_t time_past(const slwi_memo_table *table, size_t quota) {
+    uint32_t low = 0, high = UINT32_MAX;
     while (low < high) {
-        const uint64_t span = (uint64_t)high - (uint64_t)low;
-        const int64_t middle = (int64_t)((uint64_t)low + span / 2 + span % 2);
-        if (count_not_after(table, middle) <= quota) {
-            low = middle;
+        const uint32_t middle = low + (high - low) / 2;
+        if (count_not_after(table, middle) > quota) {
+            high = middle;
         } else {
-            high = middle - 1;
+            low = middle + 1;
         }
     }
     return low;
 }
 
 static void drop_oldest(slwi_memo_table *table, size_t quota) {
-    const int64_t until = oldest_until(table, quota);
-    size_t left = quota - count_not_after(table, until); /* of those with the very next time, the first in the array */
+    const uint32_t past = time_past(table, quota);
+    size_t of_that_time = quota - (past == 0 ? 0 : count_not_after(table, past - 1)); /* the first in the array */
     size_t kept = 0;
     for (size_t i = 0; i < table->count; i++) {
         const slwi_memo_record *record = &table->records[i];
         /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a count means records */
-        if (record->used_ns <= until) continue;
-        if (left > 0 && record->used_ns == until + 1) {
-            left--;
+        if (record->used_s < past) continue;
+        if (record->used_s == past && of_that_time > 0) {
+            of_that_time--;
             continue;
         }
         if (kept != i) table->records[kept] = *record;
         kept++;
     }
     table->count = kept;
-    table->next = 0;
-    memset(table->index, 0, table->index_size * sizeof *table->index);
-    for (size_t i = 0; i < kept; i++) *slot_of(table, &table->records[i]) = (uint32_t)(i + 1);
+    fill_index(table);
+}
+
+static size_t oldest_place(const slwi_memo_table *table) {
+    uint32_t used_s[SLWI_MEMO_PLACES_MAX] = {0};
+    size_t oldest = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const slwi_memo_record *record = &table->records[i];
+        if (used_s[record->place] < record->used_s) used_s[record->place] = record->used_s;
+    }
+    for (size_t i = 1; i < table->place_count; i++) {
+        if (used_s[i] < used_s[oldest]) oldest = i;
+    }
+    return oldest;
+}
+
+/* The last place gets its number. */
+static void drop_place(slwi_memo_table *table, size_t number) {
+    const size_t last = --table->place_count;
+    size_t kept = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        slwi_memo_record record = table->records[i];
+        if (record.place == number) continue;
+        if (record.place == last) record.place = (uint32_t)number;
+        table->records[kept++] = record;
+    }
+    table->places[number] = table->places[last];
+    table->count = kept;
+    fill_index(table);
+}
+
+/* ---- putting ----------------------------------------------------------------------------------------------------- */
+
+/* 0: no memory. */
+static int add_place(slwi_memo_table *table, const slwi_memo_place *place) {
+    if (table->place_count >= SLWI_MEMO_PLACES_MAX) drop_place(table, oldest_place(table));
+    slwi_memo_place *grown =
+        slwi_realloc_array(&table->allocator, table->places, table->place_count + 1, sizeof *grown);
+    if (grown == NULL) return 0;
+    table->places = grown;
+    table->places[table->place_count++] = *place;
+    return 1;
 }
 
 static int make_room(slwi_memo_table *table) {
@@ -141,19 +181,26 @@ static int make_room(slwi_memo_table *table) {
     return table->count * 2 + 2 <= table->index_size || build_index(table, table->count * 2 + 2);
 }
 
-int slwi_memo_table_put(slwi_memo_table *table, const slwi_memo_record *record) {
+int slwi_memo_table_put(slwi_memo_table *table, const slwi_memo_place *place, const slwi_memo_record *record) {
     if (table->index == NULL && !build_index(table, table->count + 1)) return 0;
-    slwi_memo_record *there = slwi_memo_table_find(table, record);
-    if (there != NULL) {
-        *there = *record;
-        return 1;
+    size_t number = number_of(table, place);
+    if (number == table->place_count) {
+        if (!add_place(table, place)) return 0;
+        number = table->place_count - 1;
     }
-    if (!make_room(table)) return 0;
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): make_room made it */
-    table->records[table->count++] = *record;
-    *slot_of(table, record) = (uint32_t)table->count;
+    slwi_memo_record *there = find(table, number, record->ino);
+    if (there == NULL) {
+        if (!make_room(table)) return 0;
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): make_room made it */
+        there = &table->records[table->count++];
+        *slot_of(table, number, record->ino) = (uint32_t)table->count;
+    }
+    *there = *record;
+    there->place = (uint32_t)number;
     return 1;
 }
+
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 slwi_memo_answer *slwi_memo_table_answer(const slwi_memo_table *table, const slw_digest *key) {
     slwi_memo_answer *answer = table->answers;

@@ -4,14 +4,21 @@
 
 #include <slipway/bytes.h>
 
-/* As it lies in the file, in the machine's own byte order: a memo does not leave its machine. No padding. */
+/* Both as they lie in the file, in the machine's own byte order: a memo does not leave its machine. No padding. */
+
+/* Where files lie: a device, as this mount of this file system, in one boot. The same number in another place is another
+   file. */
+typedef struct slwi_memo_place {
+    uint64_t dev, mount_id, fs_id, fs_type;
+    uint8_t boot[16];
+} slwi_memo_place;
+
 typedef struct slwi_memo_record {
-    uint64_t dev, ino, size, mount_id, fs_id, fs_type;
+    uint64_t ino, size;
     int64_t mtime_ns, ctime_ns;
-    int64_t used_ns;  /* wall clock; only to choose what is dropped */
-    uint8_t boot[16]; /* of the boot in which it was recorded */
+    uint32_t place;  /* its number in the table */
+    uint32_t used_s; /* wall clock, since 1970; only to choose what is dropped */
     slw_digest sha256;
-    uint64_t check; /* of all before it */
 } slwi_memo_record;
 
 typedef struct slwi_memo_answer {
@@ -24,6 +31,8 @@ typedef struct slwi_memo_answer {
 
 typedef struct slwi_memo_table {
     slw_allocator allocator;
+    slwi_memo_place *places;
+    size_t place_count;
     slwi_memo_record *records;
     size_t count, capacity;
     uint32_t *index; /* open addressing; 0 empty, else 1 + the number of a record; NULL until one is looked for by it */
@@ -36,13 +45,11 @@ typedef struct slwi_memo_table {
 void slwi_memo_table_init(slwi_memo_table *table, const slw_allocator *allocator);
 void slwi_memo_table_clear(slwi_memo_table *table);
 
-/* Takes over `count` records in an array from the table's allocator, in the place of those it has. */
-void slwi_memo_table_adopt(slwi_memo_table *table, slwi_memo_record *records, size_t count);
-/* The record of the same file (dev, ino, mount, file system, boot), whatever its times; NULL: none, or no memory to look
-   for it. */
-slwi_memo_record *slwi_memo_table_find(slwi_memo_table *table, const slwi_memo_record *like);
-/* Adds or replaces; drops the quarter that was unused longest when SLWI_MEMO_RECORDS_MAX is reached. 0: no memory. */
-int slwi_memo_table_put(slwi_memo_table *table, const slwi_memo_record *record);
+/* The record of this file, whatever its times; NULL: none, or no memory to look for it. */
+slwi_memo_record *slwi_memo_table_find(slwi_memo_table *table, const slwi_memo_place *place, uint64_t ino);
+/* Adds or replaces; record->place is set here. When there are too many records, the quarter that was unused longest is
+   dropped; when too many places, the one unused longest, with its records. 0: no memory. */
+int slwi_memo_table_put(slwi_memo_table *table, const slwi_memo_place *place, const slwi_memo_record *record);
 
 slwi_memo_answer *slwi_memo_table_answer(const slwi_memo_table *table, const slw_digest *key);
 /* An answer whose bytes are still to be filled in, by the table's allocator; NULL: no memory. */
@@ -52,7 +59,5 @@ slwi_memo_answer *slwi_memo_answer_make(const slwi_memo_table *table, const slw_
 void slwi_memo_table_take_answer(slwi_memo_table *table, slwi_memo_answer *answer);
 /* Both at once, with a copy of the bytes. 0: too long, or no memory. */
 int slwi_memo_table_put_answer(slwi_memo_table *table, const slw_digest *key, int64_t used_ns, slw_bytes bytes);
-
-uint64_t slwi_memo_record_check(const slwi_memo_record *record);
 
 #endif

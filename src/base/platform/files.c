@@ -86,8 +86,8 @@ static void convert(const struct stat *from, slwi_stat *out) {
     out->dev = (uint64_t)from->st_dev;
     out->ino = (uint64_t)from->st_ino;
     out->size = (uint64_t)from->st_size;
-    out->nlink = (uint64_t)from->st_nlink;
-    out->mount_id = 0;
+    const uint64_t links = (uint64_t)from->st_nlink;
+    out->nlink = links > UINT32_MAX ? UINT32_MAX : (uint32_t)links;
     out->mtime_ns = to_ns(from->MTIME);
     out->ctime_ns = to_ns(from->CTIME);
     out->mode = (uint32_t)from->st_mode;

@@ -161,29 +161,90 @@ END_TEST
 static slwi_memo_record numbered(uint64_t i) {
     slwi_memo_record record;
     memset(&record, 0, sizeof record);
-    record.dev = 1;
     record.ino = i;
-    record.used_ns = (int64_t)(i / 3); /* some of the same age */
+    record.used_s = (uint32_t)(i / 3); /* some of the same age */
     return record;
+}
+
+static slwi_memo_place device(uint64_t i) {
+    slwi_memo_place place;
+    memset(&place, 0, sizeof place);
+    place.dev = i;
+    return place;
 }
 
 START_TEST(records_are_bounded_and_the_oldest_go) {
     static const slw_allocator standard = SLW_ALLOCATOR_INIT;
     slwi_memo_table table;
     slwi_memo_table_init(&table, &standard);
+    const slwi_memo_place place = device(1);
     const uint64_t all = SLWI_MEMO_RECORDS_MAX * 2;
     for (uint64_t i = 0; i < all; i++) {
         const slwi_memo_record record = numbered(i);
-        ck_assert_int_eq(slwi_memo_table_put(&table, &record), 1);
+        ck_assert_int_eq(slwi_memo_table_put(&table, &place, &record), 1);
         ck_assert_uint_le(table.count, SLWI_MEMO_RECORDS_MAX);
     }
     ck_assert_uint_ge(table.count, SLWI_MEMO_RECORDS_MAX / 2);
     for (uint64_t i = 0; i < all; i++) {
-        const slwi_memo_record record = numbered(i);
-        const slwi_memo_record *found = slwi_memo_table_find(&table, &record);
+        const slwi_memo_record *found = slwi_memo_table_find(&table, &place, i);
         if (found != NULL) ck_assert_uint_eq(found->ino, i);
         if (i + SLWI_MEMO_RECORDS_MAX / 2 >= all) ck_assert_ptr_nonnull(found);
         if (i + SLWI_MEMO_RECORDS_MAX + 10 < all) ck_assert_ptr_null(found);
+    }
+    slwi_memo_table_clear(&table);
+}
+END_TEST
+
+/* Each place has three records; as in a cache that many machines share. */
+START_TEST(places_are_bounded_and_the_one_unused_longest_goes) {
+    static const slw_allocator standard = SLW_ALLOCATOR_INIT;
+    slwi_memo_table table;
+    slwi_memo_table_init(&table, &standard);
+    const uint64_t all = SLWI_MEMO_PLACES_MAX + 5;
+    for (uint64_t i = 0; i < all * 3; i++) {
+        const slwi_memo_place place = device(i / 3);
+        slwi_memo_record record = numbered(i % 3);
+        record.size = i;
+        record.used_s = i / 3 == 7 ? UINT32_MAX : (uint32_t)i; /* the seventh stays in use */
+        ck_assert_int_eq(slwi_memo_table_put(&table, &place, &record), 1);
+        ck_assert_uint_le(table.place_count, SLWI_MEMO_PLACES_MAX);
+    }
+    ck_assert_uint_eq(table.count, SLWI_MEMO_PLACES_MAX * 3);
+    for (uint64_t i = 0; i < all * 3; i++) {
+        const slwi_memo_place place = device(i / 3);
+        const slwi_memo_record *found = slwi_memo_table_find(&table, &place, i % 3);
+        if (i / 3 < 5) {
+            ck_assert_ptr_null(found);
+        } else {
+            ck_assert_ptr_nonnull(found);
+            ck_assert_uint_eq(found->size, i);
+            ck_assert_uint_eq(table.places[found->place].dev, i / 3);
+        }
+    }
+    slwi_memo_table_clear(&table);
+}
+END_TEST
+
+/* Found in any order, and in that in which they were put down, with others in between. */
+START_TEST(records_are_found_in_any_order) {
+    static const slw_allocator standard = SLW_ALLOCATOR_INIT;
+    const uint64_t all = 1000;
+    slwi_memo_table table;
+    slwi_memo_table_init(&table, &standard);
+    const slwi_memo_place here = device(1), there = device(2);
+    ck_assert_ptr_null(slwi_memo_table_find(&table, &here, 0));
+    for (uint64_t i = 0; i < all; i++) {
+        const slwi_memo_record record = numbered(i);
+        ck_assert_int_eq(slwi_memo_table_put(&table, i % 2 ? &here : &there, &record), 1);
+    }
+    for (uint64_t step = 1; step < 12; step += 2) {
+        for (uint64_t n = 0; n < all; n++) {
+            const uint64_t i = n * step % all;
+            const slwi_memo_record *found = slwi_memo_table_find(&table, i % 2 ? &here : &there, i);
+            ck_assert_ptr_nonnull(found);
+            ck_assert_uint_eq(found->ino, i);
+            ck_assert_ptr_null(slwi_memo_table_find(&table, i % 2 ? &there : &here, i));
+        }
     }
     slwi_memo_table_clear(&table);
 }
@@ -332,6 +393,8 @@ int main(void) {
     tcase_add_test(tests, answers_are_kept_as_they_are);
     tcase_add_test(tests, answers_are_bounded);
     tcase_add_test(tests, records_are_bounded_and_the_oldest_go);
+    tcase_add_test(tests, places_are_bounded_and_the_one_unused_longest_goes);
+    tcase_add_test(tests, records_are_found_in_any_order);
     tcase_add_test(tests, misuse_and_impossible_places);
     tcase_add_test(tests, threads_share_a_memo);
     tcase_add_test(tests, every_allocation_may_fail_and_costs_only_speed);

@@ -6,6 +6,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "identity_mix.h"
+#include "memo_table.h"
+
 static const char *place, *tree;
 
 static void prepare(void) {
@@ -295,6 +298,33 @@ START_TEST(pitfall_08_any_damage_drops_the_whole_file) {
 }
 END_TEST
 
+/* Written by somebody who knows the checks: a record that names a place that is not there. */
+START_TEST(pitfall_08_a_record_of_no_place_is_damage) {
+    enum { PLACES_AT = 24, FILES_CHECK_AT = 56, CHECK_AT = 64, HEADER = 72, RECORD_PLACE_AT = 32 };
+    prepare();
+    remembered();
+    const char *path = slt_path(place, "identity.memo", NULL);
+    size_t size = 0;
+    char *bytes = slt_read_file(path, &size);
+    uint64_t places = 0, check = 0;
+    memcpy(&places, bytes + PLACES_AT, sizeof places);
+    ck_assert_uint_eq(places, 1);
+    char *records = bytes + HEADER + sizeof(slwi_memo_place);
+    for (uint32_t named = 0; named < 3; named++) {
+        memcpy(records + RECORD_PLACE_AT, &named, sizeof named);
+        check = slwi_mix(slwi_mix(0, bytes + HEADER, sizeof(slwi_memo_place)), records, sizeof(slwi_memo_record));
+        memcpy(bytes + FILES_CHECK_AT, &check, sizeof check);
+        check = slwi_mix(0, bytes, CHECK_AT);
+        memcpy(bytes + CHECK_AT, &check, sizeof check);
+        slt_write_file(path, bytes, size, 0600);
+        slw_memo *memo = memo_open(place, 1);
+        ck_assert_uint_eq(memo_ask(memo, SLW_IDENTITY_MEMO, tree).known, named == 0);
+        slw_memo_close(&memo);
+    }
+    free(bytes);
+}
+END_TEST
+
 START_TEST(pitfall_08_a_file_that_others_could_have_written_is_none) {
     prepare();
     remembered();
@@ -356,6 +386,7 @@ int main(void) {
     tcase_add_test(tests, pitfall_08_a_parent_that_others_may_write_is_refused);
     tcase_add_test(tests, pitfall_08_another_users_directory_and_links_are_refused);
     tcase_add_test(tests, pitfall_08_any_damage_drops_the_whole_file);
+    tcase_add_test(tests, pitfall_08_a_record_of_no_place_is_damage);
     tcase_add_test(tests, pitfall_08_a_file_that_others_could_have_written_is_none);
     tcase_add_test(tests, pitfall_03_a_replaced_tool_is_seen_also_when_its_digest_came_from_the_memo);
     suite_add_tcase(suite, tests);

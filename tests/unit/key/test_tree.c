@@ -49,11 +49,13 @@ END_TEST
 
 START_TEST(order_of_creation_and_trailing_slash_do_not_count) {
     const char *dir = slt_scratch();
-    for (int i = 0; i < 300; i++) slt_write_file(slt_path(dir, (char[8]){(char)('a' + i % 26), (char)('0' + i / 26), 0}, NULL), "x", 1, 0644);
+    for (int i = 0; i < 300; i++)
+        slt_write_file(slt_path(dir, (char[8]){(char)('a' + i % 26), (char)('0' + i / 26), 0}, NULL), "x", 1, 0644);
     const slw_digest first = kit_tree(dir);
     const slw_digest slashed = kit_tree(slt_path(dir, "", NULL));
     slt_shell("rm %s/*", dir);
-    for (int i = 299; i >= 0; i--) slt_write_file(slt_path(dir, (char[8]){(char)('a' + i % 26), (char)('0' + i / 26), 0}, NULL), "x", 1, 0644);
+    for (int i = 299; i >= 0; i--)
+        slt_write_file(slt_path(dir, (char[8]){(char)('a' + i % 26), (char)('0' + i / 26), 0}, NULL), "x", 1, 0644);
     const slw_digest second = kit_tree(dir);
     ck_assert(kit_same(&first, &second));
     ck_assert(kit_same(&first, &slashed));
@@ -233,25 +235,38 @@ START_TEST(a_root_that_is_a_dangling_link_is_a_failure_also_with_optional) {
 }
 END_TEST
 
-/* A table whose read does something the first time. */
+/* A table that writes a file, once: after a read, or after a look at the file `a` by the walk. */
 static slwi_os spy;
 static char spy_path[512];
 static const char *spy_text;
 static int spy_done;
 
+static void meddle_once(void) {
+    if (spy_done) return;
+    spy_done = 1;
+    slt_write_file(spy_path, spy_text, strlen(spy_text), 0644);
+}
+
 static int64_t read_and_meddle(const slwi_os *os, int fd, void *data, size_t size) {
     (void)os;
     const int64_t got = slwi_os_real()->read(slwi_os_real(), fd, data, size);
-    if (!spy_done) {
-        spy_done = 1;
-        slt_write_file(spy_path, spy_text, strlen(spy_text), 0644);
-    }
+    meddle_once();
     return got;
 }
 
-static void meddle(const char *path, const char *text) {
+static int look_and_meddle(const slwi_os *os, int dirfd, const char *path, int follow, slwi_stat *out) {
+    (void)os;
+    const int r = slwi_os_real()->fstatat(slwi_os_real(), dirfd, path, follow, out);
+    if (strcmp(path, "a") == 0) meddle_once();
+    return r;
+}
+
+enum { AFTER_A_READ, AFTER_A_LOOK };
+
+static void meddle(int when, const char *path, const char *text) {
     spy = *slwi_os_real();
-    spy.read = read_and_meddle;
+    if (when == AFTER_A_READ) spy.read = read_and_meddle;
+    if (when == AFTER_A_LOOK) spy.fstatat = look_and_meddle;
     snprintf(spy_path, sizeof spy_path, "%s", path);
     spy_text = text;
     spy_done = 0;
@@ -261,11 +276,11 @@ static void meddle(const char *path, const char *text) {
 START_TEST(a_file_that_changes_while_it_is_read_is_a_failure) {
     const char *dir = slt_scratch();
     kit_put(dir, "a", "one");
-    meddle(slt_path(dir, "a", NULL), "longer than before");
+    meddle(AFTER_A_READ, slt_path(dir, "a", NULL), "longer than before");
     kit_tree_fails(dir, "/a", "changed while being read");
     kit_put(dir, "a", "one");
     slt_shell("touch -d '2001-01-01' %s/a", dir);
-    meddle(slt_path(dir, "a", NULL), "two");
+    meddle(AFTER_A_READ, slt_path(dir, "a", NULL), "two");
     kit_tree_fails(dir, "/a", "changed while being read");
     slwi_os_replace(NULL);
 }
@@ -274,12 +289,19 @@ END_TEST
 START_TEST(a_name_that_appears_during_the_walk_is_a_failure) {
     const char *dir = slt_scratch();
     kit_put(kit_dir(dir, "first"), "a", "one");
-    meddle(slt_path(dir, "first/b", NULL), "new");
+    meddle(AFTER_A_LOOK, slt_path(dir, "first/b", NULL), "new");
     kit_tree_fails(dir, "/first", "changed while being read");
     slt_shell("rm %s/first/b", dir);
-    meddle(slt_path(dir, "first/b.pyc", NULL), "does not count");
-    (void)kit_tree(dir);
+    meddle(AFTER_A_LOOK, slt_path(dir, "first/b.pyc", NULL), "does not count");
+    const slw_digest without = kit_tree(dir);
+    ck_assert_int_eq(spy_done, 1);
+    /* While files are read ahead nothing was listed for good: the name counts. */
+    meddle(AFTER_A_READ, slt_path(dir, "first/b", NULL), "new");
+    const slw_digest with = kit_tree(dir);
     slwi_os_replace(NULL);
+    const slw_digest later = kit_tree(dir);
+    ck_assert(!kit_same(&with, &without));
+    ck_assert(kit_same(&with, &later));
 }
 END_TEST
 
