@@ -109,13 +109,11 @@ slw_code slw_identity_add_file(slw_identity *identity, const char *component, co
 /* Everything of `inner` is walked when `outer` is: it lies below it by name, with nothing left out on the way. */
 static int encloses(const char *outer, const char *inner) {
     const size_t size = strcmp(outer, "/") == 0 ? 0 : strlen(outer);
-    char name[SLWI_PATH_BYTES];
     if (strncmp(outer, inner, size) != 0 || (inner[size] != 0 && inner[size] != '/')) return 0;
     for (const char *at = inner + size; *at == '/';) {
         const size_t length = strcspn(++at, "/");
-        memcpy(name, at, length);
-        name[length] = 0;
-        if (length == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || slwi_tree_skips(name)) return 0;
+        const int dots = length <= 2 && strspn(at, ".") == length; /* or no name at all */
+        if (dots || slwi_tree_skips(at, length)) return 0;
         at += length;
     }
     return 1;
@@ -230,8 +228,7 @@ slw_code slw_identity_add_program(slw_identity *identity, const char *component,
     rc = slwi_closure_of(add.gather, add.path, &closure, err);
     const int whole = rc == SLW_OK && !has_failed(&add);
     if (whole) rc = slwi_input_program(&identity->allocator, &closure, &input, err);
-    if (rc == SLW_OK && whole)
-        rc = slwi_inventory_reserve(&identity->allocator, add.component, closure.count, err);
+    if (rc == SLW_OK && whole) rc = slwi_inventory_reserve(&identity->allocator, add.component, closure.count, err);
     rc = finish(&add, rc, whole ? &input : NULL, 1, err);
     if (rc == SLW_OK && whole) note_members(&add, &closure);
     slwi_closure_free(&closure);

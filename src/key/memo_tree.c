@@ -78,11 +78,10 @@ static void forget(slwi_memo_tree *tree) {
     tree->index_size = 0;
 }
 
-static void load(slwi_memo_tree *tree) {
+static void index_known(slwi_memo_tree *tree) {
     size_t count = 0;
-    if (slwi_memo_get_answer(tree->memo, &tree->key, &tree->known, NULL) != SLW_OK) return;
     int good = tree->known.size > BOOT_BYTES && tree->known.size < UINT32_MAX &&
-               memcmp(tree->known.data, tree->memo->boot, BOOT_BYTES) == 0 && each_directory(tree, &count);
+               memcmp(tree->known.data, tree->boot, BOOT_BYTES) == 0 && each_directory(tree, &count);
     if (good) {
         size_t size = 16;
         while (size < count * 2) size *= 2;
@@ -92,6 +91,7 @@ static void load(slwi_memo_tree *tree) {
         good = tree->index != NULL && each_directory(tree, &count);
     }
     if (!good) forget(tree);
+    if (tree->index != NULL) tree->same = BOOT_BYTES;
 }
 
 void slwi_memo_tree_begin(slwi_memo_tree *tree, const slw_allocator *allocator, slw_memo *memo, const char *root) {
@@ -101,20 +101,31 @@ void slwi_memo_tree_begin(slwi_memo_tree *tree, const slw_allocator *allocator, 
     memset(tree, 0, sizeof *tree);
     tree->known = nothing;
     slwi_buffer_init(&tree->fresh, allocator, SLWI_MEMO_ANSWER_BYTES_MAX);
+    tree->euid = os->euid(os);
     if (memo == NULL || !memo->has_boot) return;
     tree->memo = memo;
-    tree->euid = os->euid(os);
+    memcpy(tree->boot, memo->boot, sizeof tree->boot);
     slwi_sha256_init(&ctx);
     slwi_sha256_update(&ctx, SCHEMA, sizeof SCHEMA);
     slwi_sha256_update(&ctx, root, strlen(root));
     slwi_sha256_final(&ctx, &tree->key);
-    load(tree);
-    if (tree->index != NULL) tree->same = BOOT_BYTES;
+    if (slwi_memo_get_answer(memo, &tree->key, &tree->known, NULL) == SLW_OK) index_known(tree);
+}
+
+void slwi_memo_tree_turn(slwi_memo_tree *tree) {
+    forget(tree);
+    tree->known.data = tree->fresh.data;
+    tree->known.size = tree->fresh.size;
+    tree->known.allocator = *tree->fresh.allocator;
+    slwi_buffer_init(&tree->fresh, tree->fresh.allocator, SLWI_MEMO_ANSWER_BYTES_MAX);
+    tree->news = 0;
+    tree->turned = 1;
+    index_known(tree);
 }
 
 int slwi_memo_tree_settled(const slwi_memo_tree *tree, const slwi_stat *stat, const slwi_volume *volume) {
     const slwi_os *os = slwi_os_get();
-    if (tree->memo == NULL || volume == NULL || !volume->fs.memo_allowed) return 0;
+    if (volume == NULL || !volume->fs.memo_allowed) return 0;
     if (stat->uid != tree->euid && (stat->uid != 0 || (stat->mode & 022) != 0)) return 0;
     const int64_t latest = os->wall_ns(os) - MARGIN_NS - AGE_MIN_NS;
     return stat->mtime_ns <= latest && stat->ctime_ns <= latest;
@@ -125,7 +136,7 @@ static size_t next_name(const char *at, size_t left, slwi_dirent *out) {
     if (left < 3) return 0;
     const char *end = memchr(at + 1, 0, left - 1);
     if (end == NULL || end == at + 1 || memchr(at + 1, '/', (size_t)(end - at - 1)) != NULL) return 0;
-    if (at[0] == 0 || strchr("dflo?", at[0]) == NULL) return 0;
+    if (at[0] != 'd' && at[0] != 'f' && at[0] != 'l' && at[0] != 'o' && at[0] != '?') return 0;
     out->name = at + 1;
     out->type = at[0];
     out->ino = 0;
@@ -169,13 +180,14 @@ static void begin_fresh(slwi_memo_tree *tree) {
     if (tree->same > 0) {
         slwi_buffer_append(&tree->fresh, tree->known.data, tree->same);
     } else {
-        slwi_buffer_append(&tree->fresh, tree->memo->boot, BOOT_BYTES);
+        slwi_buffer_append(&tree->fresh, tree->boot, BOOT_BYTES);
     }
 }
 
 void slwi_memo_tree_note(slwi_memo_tree *tree, const slwi_stat *stat, const slwi_volume *volume,
                          const slwi_tree_stack *stack, size_t base, int news) {
     slwi_buffer *out = &tree->fresh;
+    if (tree->turned) return;
     if (!news && out->size == 0 && tree->place == tree->same) {
         tree->same += directory_bytes(tree, tree->place);
         return;
@@ -201,7 +213,8 @@ void slwi_memo_tree_note(slwi_memo_tree *tree, const slwi_stat *stat, const slwi
 
 void slwi_memo_tree_end(slwi_memo_tree *tree, int whole) {
     const slw_bytes answer = {tree->fresh.data, tree->fresh.size};
-    if (whole && tree->news && answer.size > BOOT_BYTES) slwi_memo_put_answer(tree->memo, &tree->key, answer);
+    if (whole && tree->memo != NULL && tree->news && answer.size > BOOT_BYTES)
+        slwi_memo_put_answer(tree->memo, &tree->key, answer);
     forget(tree);
     slwi_buffer_free(&tree->fresh);
 }

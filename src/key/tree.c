@@ -285,7 +285,7 @@ static slw_code enter(tree_walk *walk, const slwi_stat *stat, int *ok, slw_error
 
 /* The names of the open directory onto the stack: from the memo where it knows them, else listed. 0 or -errno. */
 static int read_names(tree_walk *walk, int fd, const slwi_stat *stat, slwi_fact *fact) {
-    const slwi_volume *volume = walk->gather->memo == NULL ? NULL : slwi_gather_volume(walk->gather, fd, stat);
+    const slwi_volume *volume = slwi_gather_volume(walk->gather, fd, stat);
     const size_t base = walk->stack.count;
     int known = 0;
     fact->settled = slwi_memo_tree_settled(&walk->memo, stat, volume);
@@ -413,8 +413,8 @@ static slw_code digest_root(tree_walk *walk, const char *root, int optional, slw
     slw_code rc = find_root(walk, optional, out, &ok, err);
     if (rc == SLW_OK && ok) {
         /* Without a memo every file is read; with one, as good as none. */
-        if (walk->gather->memo == NULL) rc = slwi_tree_read_ahead(walk->gather, out->resolved, err);
         slwi_memo_tree_begin(&walk->memo, &walk->gather->allocator, walk->gather->memo, out->resolved);
+        if (walk->gather->memo == NULL) rc = slwi_tree_read_ahead(walk->gather, &walk->memo, out->resolved, err);
         if (rc == SLW_OK) rc = walk_directory(walk, &out->digest, err);
         if (rc == SLW_OK) rc = check_again(walk, *facts, err);
         slwi_memo_tree_end(&walk->memo, rc == SLW_OK && walk->gather->failure_count == failures && !walk->touched);

@@ -26,7 +26,7 @@ typedef struct slwi_tree_result {
 slw_code slwi_tree_digest(slwi_gather *gather, const char *root, int optional, slwi_tree_result *out, slw_error *err);
 
 /* 1 for a name that a tree leaves out. */
-int slwi_tree_skips(const char *name);
+int slwi_tree_skips(const char *name, size_t size);
 
 /* Lists the directory at `path` and compares it with the names of a SLWI_FACT_NAMES: 0 the same, 1 not, or -errno. */
 int slwi_tree_names_differ(const slwi_fact *fact);

@@ -34,6 +34,7 @@ typedef struct ahead_lane {
 
 typedef struct ahead {
     slwi_gather *gather;
+    slwi_memo_tree *names;
     ahead_folder *folders; /* still to be listed */
     uint64_t entries;
     int no_memory;
@@ -79,6 +80,13 @@ static void leave_folder(ahead *a) {
     a->folder = NULL;
 }
 
+static void note_names(ahead *a, const slwi_stat *stat) {
+    const slwi_volume *volume = slwi_gather_volume(a->gather, a->fd, stat);
+    if (slwi_memo_tree_settled(a->names, stat, volume)) {
+        slwi_memo_tree_note(a->names, stat, volume, &a->stack, 0, 1);
+    }
+}
+
 /* Opens and lists the next folder. One that cannot be is the walk's to speak of. */
 static void enter_folder(ahead *a) {
     const slwi_os *os = slwi_os_get();
@@ -95,6 +103,7 @@ static void enter_folder(ahead *a) {
     const int r = a->fd < 0 ? a->fd : slwi_tree_list(&a->stack, a->fd, SLW_LIMIT_TREE_FILES, &count, &sum);
     if (r == -ENOMEM) a->no_memory = 1;
     if (r < 0) a->stack.count = 0;
+    if (r == 0) note_names(a, &stat);
     a->entries += a->stack.count;
 }
 
@@ -211,15 +220,17 @@ static void read_all(ahead *a) {
     }
 }
 
-slw_code slwi_tree_read_ahead(slwi_gather *gather, const char *resolved, slw_error *err) {
+slw_code slwi_tree_read_ahead(slwi_gather *gather, slwi_memo_tree *names, const char *resolved, slw_error *err) {
     ahead *a = slwi_alloc_zero(&gather->allocator, sizeof *a);
     if (a == NULL) return slwi_fail_memory(err, sizeof *a);
     a->gather = gather;
+    a->names = names;
     a->fd = a->lanes[0].fd = a->lanes[1].fd = -1;
     a->stack.allocator = &gather->allocator;
     slwi_buffer_init(&a->stack.names, &gather->allocator, SIZE_MAX);
     put_folder(a, resolved, 1);
     read_all(a);
+    slwi_memo_tree_turn(names);
     leave_folder(a);
     close_file(&a->lanes[0]);
     close_file(&a->lanes[1]);

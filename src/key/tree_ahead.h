@@ -4,10 +4,12 @@
 #define SLWI_TREE_AHEAD_H
 
 #include "identity_gather.h"
+#include "memo_tree.h"
 
 /* Puts the regular files below a resolved directory into the gather, as they are now. The walk that follows looks at
    each again and refuses one that has changed; what is not put there, for whatever reason, the walk reads itself and
-   says what is wrong with it. So nothing fails here but NO_MEMORY. */
-slw_code slwi_tree_read_ahead(slwi_gather *gather, const char *resolved, slw_error *err);
+   says what is wrong with it. So nothing fails here but NO_MEMORY. The names of settled directories are known to `names`
+   afterwards. */
+slw_code slwi_tree_read_ahead(slwi_gather *gather, slwi_memo_tree *names, const char *resolved, slw_error *err);
 
 #endif

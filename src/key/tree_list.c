@@ -8,10 +8,13 @@
 #include "text.h"
 #include "tree.h"
 
-int slwi_tree_skips(const char *name) {
-    if (strcmp(name, ".git") == 0 || strcmp(name, "__pycache__") == 0) return 1;
-    const size_t size = strlen(name);
-    return size >= 4 && (strcmp(name + size - 4, ".pyc") == 0 || strcmp(name + size - 4, ".pyo") == 0);
+static int is(const char *text, size_t size, const char *other) {
+    return size == strlen(other) && memcmp(text, other, size) == 0;
+}
+
+int slwi_tree_skips(const char *name, size_t size) {
+    if (is(name, size, ".git") || is(name, size, "__pycache__")) return 1;
+    return size >= 4 && (is(name + size - 4, 4, ".pyc") || is(name + size - 4, 4, ".pyo"));
 }
 
 static slw_bytes name_of(const slwi_tree_stack *stack, const slwi_tree_item *item) {
@@ -78,7 +81,7 @@ static int push_item(slwi_tree_stack *stack, const slwi_dirent *entry, size_t si
 
 int slwi_tree_push(slwi_tree_stack *stack, const slwi_dirent *entry, size_t size, uint64_t *names_count,
                    uint64_t *names_sum) {
-    const int skipped = slwi_tree_skips(entry->name);
+    const int skipped = slwi_tree_skips(entry->name, size);
     if (!skipped) {
         ++*names_count;
         *names_sum += slwi_mix(1, entry->name, size);
