@@ -2,6 +2,7 @@
 //! src/<room>/files.zig, each test folder's programs in its files.zig.
 const std = @import("std");
 const builtin = @import("builtin");
+const Headers = @import("tools/build/Headers.zig");
 
 comptime {
     const v = builtin.zig_version;
@@ -67,7 +68,8 @@ const library_flags = [_][]const u8{
     "-Wconversion",        "-Wshadow",              "-Wstrict-prototypes",    "-Wmissing-prototypes",
     "-Wvla",               "-Wcast-qual",           "-Wnull-dereference",
 };
-const hashing_flags = library_flags ++ [_][]const u8{"-O2"};
+/// The inner loops of hashing: optimised in every mode, and without the traps of UBSan, which cost them a third (the asan step has both on).
+const hashing_flags = library_flags ++ [_][]const u8{ "-O2", "-fno-sanitize=undefined" };
 /// What a vendor's library gives may be anybody's function (a tool's between us), of a type in other words than ours.
 const device_flags = library_flags ++ [_][]const u8{"-fno-sanitize=function"};
 /// Check's macros use GNU extensions, so tests go without -Wpedantic.
@@ -95,7 +97,18 @@ const Build = struct {
     doubles: [doubles.len]?std.Build.LazyPath, // null: not written yet
 };
 
+/// Set before anything is built.
+var headers: Headers = undefined;
+
+fn addSources(b: *std.Build, m: *std.Build.Module, folder: []const u8, files: []const []const u8, flags: []const []const u8) void {
+    for (files) |file| {
+        const source = b.fmt("{s}/{s}", .{ folder, file });
+        m.addCSourceFile(.{ .file = b.path(source), .flags = headers.with(source, flags) });
+    }
+}
+
 pub fn build(b: *std.Build) void {
+    headers = .init(b, &.{ "include", "src", "cli", "tests", "fuzz", "bench", "examples", "tools" });
     const target = b.standardTargetOptions(.{});
     const optimize = b.standardOptimizeOption(.{});
     const clang = b.option([]const u8, "clang", "the clang for asan, tsan and lint (default clang-16)") orelse "clang-16";
@@ -160,7 +173,7 @@ pub fn build(b: *std.Build) void {
     addLint(s, steps.lint, tidy);
     addSanitized(s, steps.asan, clang, "asan", &.{ "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer" });
     addSanitized(s, steps.tsan, clang, "tsan", &.{"-fsanitize=thread"});
-    addBench(s, steps.bench);
+    addBench(s, steps.bench, steps.build_tests, steps.unit);
     addDemo(s, steps.demo, steps.build_tests);
     addExamples(s, steps.build_tests, steps.unit);
     addCheck(s, steps.check, steps.build_tests);
@@ -172,8 +185,7 @@ fn roomModule(b: *std.Build, r: Room, target: std.Build.ResolvedTarget, optimize
     m.addIncludePath(b.path("include"));
     m.addIncludePath(b.path(b.fmt("src/{s}", .{r.name})));
     for (r.sees) |folder| m.addIncludePath(b.path(folder));
-    for (r.files) |file|
-        m.addCSourceFile(.{ .file = b.path(b.fmt("src/{s}/{s}", .{ r.name, file })), .flags = flagsOf(r, file) });
+    for (r.files) |file| addSources(b, m, b.fmt("src/{s}", .{r.name}), &.{file}, flagsOf(r, file));
     return m;
 }
 
@@ -187,13 +199,13 @@ fn isHashing(file: []const u8) bool {
     return std.mem.eql(u8, file, "sha256_x86.c") or std.mem.eql(u8, file, "sha256_arm.c");
 }
 
-/// `headers`: of libsodium and json-c, for a target that is not this machine.
-fn roomObjects(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.builtin.OptimizeMode, headers: ?std.Build.LazyPath) *std.Build.Module {
+/// `system`: the headers of libsodium and json-c, for a target that is not this machine.
+fn roomObjects(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.builtin.OptimizeMode, system: ?std.Build.LazyPath) *std.Build.Module {
     const all = b.createModule(.{ .target = target, .optimize = optimize, .link_libc = true, .sanitize_c = .trap, .pic = true });
     for (rooms) |r| {
         if (r.files.len == 0) continue;
         const m = roomModule(b, r, target, optimize);
-        if (headers) |folder| m.addIncludePath(folder);
+        if (system) |folder| m.addIncludePath(folder);
         all.addObject(b.addObject(.{ .name = r.name, .root_module = m }));
     }
     return all;
@@ -216,7 +228,7 @@ fn userProgram(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.bu
     const m = b.createModule(.{ .target = target, .optimize = optimize, .link_libc = true, .sanitize_c = .trap });
     m.addIncludePath(b.path("include"));
     m.addIncludePath(b.path(folder));
-    m.addCSourceFiles(.{ .root = b.path(folder), .files = files, .flags = &user_flags });
+    addSources(b, m, folder, files, &user_flags);
     m.linkLibrary(library);
     linkLibraries(m);
     return b.addExecutable(.{ .name = name, .root_module = m });
@@ -225,7 +237,7 @@ fn userProgram(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.bu
 /// NVRTC as a program of its own, which the cuda backend starts: it needs nothing of the library.
 fn nvrtcProgram(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.builtin.OptimizeMode) *std.Build.Step.Compile {
     const m = b.createModule(.{ .target = target, .optimize = optimize, .link_libc = true, .sanitize_c = .trap });
-    m.addCSourceFiles(.{ .root = b.path("tools"), .files = &.{"slipway_nvrtc.c"}, .flags = &user_flags });
+    addSources(b, m, "tools", &.{"slipway_nvrtc.c"}, &user_flags);
     return b.addExecutable(.{ .name = "slipway-nvrtc", .root_module = m });
 }
 
@@ -233,12 +245,12 @@ fn addTests(s: Build, run_step: *std.Build.Step, build_step: *std.Build.Step) vo
     const b = s.b;
     const support = b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .trap });
     testIncludes(b, support);
-    support.addCSourceFiles(.{ .root = b.path("tests/support"), .files = test_support, .flags = &test_flags });
+    addSources(b, support, "tests/support", test_support, &test_flags);
     const support_object = b.addObject(.{ .name = "support", .root_module = support });
     for (test_folders) |folder| for (folder.tests) |name| {
         const m = b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .trap });
         testIncludes(b, m);
-        m.addCSourceFiles(.{ .root = b.path(folder.folder), .files = &.{b.fmt("{s}.c", .{name})}, .flags = &test_flags });
+        addSources(b, m, folder.folder, &.{b.fmt("{s}.c", .{name})}, &test_flags);
         m.addObject(support_object);
         m.linkLibrary(s.library);
         linkLibraries(m);
@@ -260,7 +272,7 @@ fn buildDoubles(b: *std.Build, target: std.Build.ResolvedTarget, optimize: std.b
         m.addIncludePath(b.path("tests/doubles"));
         m.addIncludePath(b.path(b.fmt("tests/doubles/{s}", .{d.kind})));
         for ([_][]const []const u8{ double_files.common, d.files }) |files|
-            m.addCSourceFiles(.{ .root = b.path("tests/doubles"), .files = files, .flags = &double_flags });
+            addSources(b, m, "tests/doubles", files, &double_flags);
         const library = b.addLibrary(.{ .name = d.name, .linkage = .dynamic, .root_module = m, .version = .{ .major = d.major, .minor = 0, .patch = 0 } });
         out.* = library.getEmittedBin();
     }
@@ -300,15 +312,15 @@ fn addReplay(s: Build, step: *std.Build.Step) void {
     const support = b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .trap });
     testIncludes(b, support);
     support.addIncludePath(b.path("fuzz"));
-    support.addCSourceFiles(.{ .root = b.path("fuzz"), .files = fuzz.support, .flags = &test_flags });
-    support.addCSourceFiles(.{ .root = b.path("fuzz"), .files = &.{"replay_main.c"}, .flags = &test_flags });
-    support.addCSourceFiles(.{ .root = b.path("tests/support"), .files = fuzz.test_support, .flags = &test_flags });
+    addSources(b, support, "fuzz", fuzz.support, &test_flags);
+    addSources(b, support, "fuzz", &.{"replay_main.c"}, &test_flags);
+    addSources(b, support, "tests/support", fuzz.test_support, &test_flags);
     const support_object = b.addObject(.{ .name = "fuzz_support", .root_module = support });
     for (fuzz.targets) |name| {
         const m = b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .trap });
         testIncludes(b, m);
         m.addIncludePath(b.path("fuzz"));
-        m.addCSourceFiles(.{ .root = b.path("fuzz"), .files = &.{b.fmt("{s}.c", .{name})}, .flags = &test_flags });
+        addSources(b, m, "fuzz", &.{b.fmt("{s}.c", .{name})}, &test_flags);
         m.addObject(support_object);
         m.linkLibrary(s.library);
         linkLibraries(m);
@@ -430,7 +442,7 @@ fn addRest(b: *std.Build, run: *std.Build.Step.Run) void {
 fn toolProgram(s: Build, name: []const u8, folder: []const u8, files: []const []const u8) *std.Build.Step.Compile {
     const m = s.b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .trap });
     testIncludes(s.b, m);
-    m.addCSourceFiles(.{ .root = s.b.path(folder), .files = files, .flags = &test_flags });
+    addSources(s.b, m, folder, files, &test_flags);
     m.linkLibrary(s.library);
     linkLibraries(m);
     return s.b.addExecutable(.{ .name = name, .root_module = m });
@@ -438,7 +450,7 @@ fn toolProgram(s: Build, name: []const u8, folder: []const u8, files: []const []
 
 fn gpuProgram(b: *std.Build, m: *std.Build.Module) *std.Build.Step.Compile {
     m.addIncludePath(b.path("include"));
-    m.addCSourceFiles(.{ .root = b.path("tests/gpu"), .files = gpu_files, .flags = &test_flags });
+    addSources(b, m, "tests/gpu", gpu_files, &test_flags);
     return b.addExecutable(.{ .name = "gpu_check", .root_module = m });
 }
 
@@ -608,22 +620,44 @@ fn clangObject(b: *std.Build, clang: []const u8, sanitize: []const []const u8, f
     return cc.addOutputFileArg(b.fmt("{s}.o", .{name}));
 }
 
-fn addBench(s: Build, step: *std.Build.Step) void {
+fn benchProgram(s: Build, name: []const u8) *std.Build.Step.Compile {
     const b = s.b;
+    const m = b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .off });
+    testIncludes(b, m);
+    m.addIncludePath(b.path("bench"));
+    addSources(b, m, "bench", &.{ b.fmt("{s}.c", .{name}), "bench.c" }, &test_flags);
+    m.linkLibrary(s.library);
+    linkLibraries(m);
+    return b.addExecutable(.{ .name = name, .root_module = m });
+}
+
+/// Always optimised: what Debug costs is nobody's figure. The tests go through each once, as they were built themselves.
+fn addBench(s: Build, step: *std.Build.Step, build_step: *std.Build.Step, smoke_step: *std.Build.Step) void {
+    const b = s.b;
+    var optimised = s;
+    if (s.optimize == std.builtin.OptimizeMode.Debug) {
+        optimised.optimize = .ReleaseFast;
+        optimised.library = staticLibrary(b, s.target, .ReleaseFast);
+        optimised.command = userProgram(b, s.target, .ReleaseFast, optimised.library, "slipway", "cli", cli_files);
+        optimised.doubles = buildDoubles(b, s.target, .ReleaseFast);
+    }
     var previous: ?*std.Build.Step = null;
     for (bench_programs) |name| {
-        const m = b.createModule(.{ .target = s.target, .optimize = s.optimize, .link_libc = true, .sanitize_c = .off });
-        testIncludes(b, m);
-        m.addIncludePath(b.path("bench"));
-        m.addCSourceFiles(.{ .root = b.path("bench"), .files = &.{ b.fmt("{s}.c", .{name}), "bench.c" }, .flags = &test_flags });
-        m.linkLibrary(s.library);
-        linkLibraries(m);
-        const run = b.addRunArtifact(b.addExecutable(.{ .name = name, .root_module = m }));
-        runInTree(s, run);
+        const run = b.addRunArtifact(benchProgram(optimised, name));
+        runInTree(optimised, run);
         // One after the other, or they would measure each other.
         if (previous) |before| run.step.dependOn(before);
         previous = &run.step;
         step.dependOn(&run.step);
+
+        const program = benchProgram(s, name);
+        build_step.dependOn(&program.step);
+        const smoke = b.addRunArtifact(program);
+        runInTree(s, smoke);
+        smoke.stdio = .infer_from_args;
+        smoke.setEnvironmentVariable("SLW_BENCH_SMOKE", "1");
+        smoke.expectExitCode(0);
+        smoke_step.dependOn(&smoke.step);
     }
 }
 
@@ -653,12 +687,12 @@ fn addExamples(s: Build, build_step: *std.Build.Step, run_step: *std.Build.Step)
 
 /// libsodium's and json-c's, without the rest of the machine's.
 fn systemHeaders(b: *std.Build) std.Build.LazyPath {
-    const headers = b.addWriteFiles();
+    const copies = b.addWriteFiles();
     const system = std.Build.LazyPath{ .cwd_relative = "/usr/include" };
-    _ = headers.addCopyDirectory(system.path(b, "sodium"), "sodium", .{});
-    _ = headers.addCopyFile(system.path(b, "sodium.h"), "sodium.h");
-    _ = headers.addCopyDirectory(system.path(b, "json-c"), "json-c", .{});
-    return headers.getDirectory();
+    _ = copies.addCopyDirectory(system.path(b, "sodium"), "sodium", .{});
+    _ = copies.addCopyFile(system.path(b, "sodium.h"), "sodium.h");
+    _ = copies.addCopyDirectory(system.path(b, "json-c"), "json-c", .{});
+    return copies.getDirectory();
 }
 
 /// Objects only: a cross build of the whole needs libsodium and json-c for that machine. Their headers suffice for this.
@@ -666,7 +700,7 @@ fn addCheck(s: Build, step: *std.Build.Step, build_tests: *std.Build.Step) void 
     const b = s.b;
     step.dependOn(b.getInstallStep());
     step.dependOn(build_tests);
-    const headers = systemHeaders(b);
+    const system = systemHeaders(b);
     const targets = [_]std.Target.Query{
         .{ .cpu_arch = .aarch64, .os_tag = .linux, .abi = .gnu },
         .{ .cpu_arch = .x86_64, .os_tag = .linux, .abi = .musl },
@@ -678,7 +712,7 @@ fn addCheck(s: Build, step: *std.Build.Step, build_tests: *std.Build.Step) void 
         for (rooms) |r| {
             if (r.files.len == 0) continue;
             const m = roomModule(b, r, target, s.optimize);
-            m.addIncludePath(headers);
+            m.addIncludePath(system);
             step.dependOn(&b.addObject(.{ .name = r.name, .root_module = m }).step);
         }
     }

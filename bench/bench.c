@@ -6,6 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+int bench_smoke(void) {
+    return getenv("SLW_BENCH_SMOKE") != NULL;
+}
+
 uint64_t bench_now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -57,6 +61,7 @@ void bench_report(const char *name, double *floor, double *subject, int rounds, 
 
 void bench_ratio(const char *name, bench_function floor, bench_function subject, void *context, int rounds, int inner,
                  double target) {
+    if (bench_smoke()) rounds = inner = 2;
     double *f = calloc((size_t)rounds * 2, sizeof *f), *s = f + rounds;
     (void)one(floor, context, inner); /* warm */
     (void)one(subject, context, inner);

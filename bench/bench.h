@@ -9,6 +9,10 @@
 
 typedef void (*bench_function)(void *context);
 
+/* 1 when SLW_BENCH_SMOKE is set, as the tests do: everything is gone through once or twice, and no figure means
+   anything. */
+int bench_smoke(void);
+
 /* Runs floor and subject by turns, `rounds` times `inner` calls each, and prints the medians of one call, the median
    of the ratios of neighbours, and the ratio of the fastest twentieths, which other programs on the machine disturb
    least. `inner` is 1 wherever one call is long against reading the clock: a run of calls that the scheduler cuts into

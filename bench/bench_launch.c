@@ -95,7 +95,8 @@ int main(void) {
     l.args.count = 2;
     l.args.values = l.values;
     l.grid.extent[0] = l.grid.extent[1] = l.grid.extent[2] = 1;
-    l.entry = ((slwi_host_function *)slw_launchable_native_function(l.kernel))->entry;
+    void *const entry = slw_launchable_native_function(l.kernel);
+    memcpy(&l.entry, &entry, sizeof l.entry);
     const slw_allocator libc = SLW_ALLOCATOR_INIT;
     slw_device_info info = SLW_DEVICE_INFO_INIT;
     bench_check(slw_device_describe(device, &info, &err), "describe", &err);
