@@ -1,5 +1,5 @@
 /* The files that were looked at, by directory. Those of a directory are indexed by their paths only once one of them is
- * looked for: a walk, which comes to a directory once and knows that none of its files was seen before, looks for none. */
+ * looked for: a walk comes to a directory once, knows that none of its files was seen before, and looks for none. */
 #include <string.h>
 
 #include "fail.h"

@@ -1,5 +1,6 @@
-/* The memo's file: a header, places and records of fixed size, answers. Written whole through a temporary name; whatever does
- * not fit its checks is dropped as a whole, for a memo that is partly wrong is worse than none (pitfall 8). */
+/* The memo's file: a header, places and records of fixed size, answers. Written whole through a temporary name;
+ * whatever does not fit its checks is dropped as a whole, for a memo that is partly wrong is worse than none
+ * (pitfall 8). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>

@@ -191,11 +191,10 @@ int slwi_memo_table_put(slwi_memo_table *table, const slwi_memo_place *place, co
     slwi_memo_record *there = find(table, number, record->ino);
     if (there == NULL) {
         if (!make_room(table)) return 0;
-        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): make_room made it */
         there = &table->records[table->count++];
         *slot_of(table, number, record->ino) = (uint32_t)table->count;
     }
-    *there = *record;
+    *there = *record; /* NOLINT(clang-analyzer-core.NullDereference): make_room made it */
     there->place = (uint32_t)number;
     return 1;
 }

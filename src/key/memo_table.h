@@ -6,8 +6,8 @@
 
 /* Both as they lie in the file, in the machine's own byte order: a memo does not leave its machine. No padding. */
 
-/* Where files lie: a device, as this mount of this file system, in one boot. The same number in another place is another
-   file. */
+/* Where files lie: a device, as this mount of this file system, in one boot. The same number in another place is
+   another file. */
 typedef struct slwi_memo_place {
     uint64_t dev, mount_id, fs_id, fs_type;
     uint8_t boot[16];
@@ -55,7 +55,7 @@ slwi_memo_answer *slwi_memo_table_answer(const slwi_memo_table *table, const slw
 /* An answer whose bytes are still to be filled in, by the table's allocator; NULL: no memory. */
 slwi_memo_answer *slwi_memo_answer_make(const slwi_memo_table *table, const slw_digest *key, int64_t used_ns,
                                         size_t size);
-/* Adds or replaces; the answer is the table's from then on. The one unused longest gives way when there are too many. */
+/* Adds or replaces; the answer is the table's from then on. When there are too many, the one unused longest goes. */
 void slwi_memo_table_take_answer(slwi_memo_table *table, slwi_memo_answer *answer);
 /* Both at once, with a copy of the bytes. 0: too long, or no memory. */
 int slwi_memo_table_put_answer(slwi_memo_table *table, const slw_digest *key, int64_t used_ns, slw_bytes bytes);

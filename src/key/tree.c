@@ -50,7 +50,7 @@ static unsigned char *frame_u64(unsigned char *to, uint64_t value) {
 static unsigned char *frame_text(unsigned char *to, const char *text) {
     const size_t size = strlen(text);
     to = frame_u64(to, size);
-    memcpy(to, text, size);
+    memcpy(to, text, size); // NOLINT(bugprone-not-null-terminated-result): its size stands before it
     return to + size;
 }
 
