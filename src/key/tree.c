@@ -43,8 +43,15 @@ typedef struct tree_walk {
 static slw_code walk_directory(tree_walk *walk, slw_digest *out, slw_error *err);
 
 static unsigned char *frame_u64(unsigned char *to, uint64_t value) {
-    for (int i = 0; i < 8; i++) *to++ = (unsigned char)(value >> (8 * i));
-    return to;
+    to[0] = (unsigned char)value; /* not a loop: this becomes one store */
+    to[1] = (unsigned char)(value >> 8);
+    to[2] = (unsigned char)(value >> 16);
+    to[3] = (unsigned char)(value >> 24);
+    to[4] = (unsigned char)(value >> 32);
+    to[5] = (unsigned char)(value >> 40);
+    to[6] = (unsigned char)(value >> 48);
+    to[7] = (unsigned char)(value >> 56);
+    return to + 8;
 }
 
 static unsigned char *frame_text(unsigned char *to, const char *text) {
