@@ -50,6 +50,13 @@ struct json_object;
 struct json_object *cli_slot_document(const char *directory, const char *name);
 const char *cli_member_text(struct json_object *object, const char *name); /* NULL: no text of that name */
 
+/* SIGINT, SIGTERM and SIGHUP between the two request the token, which every store opened here has: interrupt.c. NULL: no
+   memory for one. `obey` ends the command by the signal that came, once everything is given back. */
+slw_cancel *cli_interrupt_token(void);
+void cli_interrupt_begin(void);
+void cli_interrupt_end(void);
+void cli_interrupt_obey(void);
+
 /* Opens the store of the places with the options. */
 slw_code cli_open_store(const cli_options *options, const cli_places *places, const char *domain, slw_metrics *metrics,
                         slw_store **out, slw_error *err);

@@ -116,5 +116,7 @@ int main(int argc, char **argv) {
         if (!options.json) cli_help(stderr);
         return cli_fail(&options, &err);
     }
-    return printed(dispatch(&options, &err));
+    const int end = printed(dispatch(&options, &err));
+    cli_interrupt_obey();
+    return end;
 }

@@ -349,6 +349,7 @@ slw_code cli_open_store(const cli_options *options, const cli_places *places, co
     store.metrics = metrics;
     if (options->read_only) store.read_only = 1;
     store.trust_root = options->trust_root;
+    store.cancel = cli_interrupt_token();
     const slw_code code = slw_store_open(&store, out, err);
     free(absent);
     return code;
@@ -387,7 +388,10 @@ slw_code cli_open_compiler_for(const cli_options *options, slw_store *store, slw
     cli_compiler_options(options, store, memo, extension == NULL || strcmp(extension, "c") == 0, &compiler);
     compiler.target = target;
     compiler.extension = extension;
-    return slw_compiler_open(&compiler, out, err);
+    cli_interrupt_begin(); /* it may have to be asked what it is */
+    const slw_code code = slw_compiler_open(&compiler, out, err);
+    cli_interrupt_end();
+    return code;
 }
 
 void cli_device_kind(const cli_options *options, char kind[16]) {

@@ -174,7 +174,9 @@ int verb_put(const cli_options *options, slw_error *err) {
     if (code != SLW_OK) {
         status = cli_fail(options, err);
     } else {
+        cli_interrupt_begin();
         code = slw_store_get_or_build(r.store, r.key, r.spec, &builder, &report, &cached, err);
+        cli_interrupt_end();
         if (code != SLW_OK) {
             status = cli_fail(options, err);
         } else {

@@ -215,7 +215,10 @@ static slw_code compile(run *r, slw_cached **out, slw_error *err) {
     options.timeout_ns = r->timeout_ns;
     options.audit = r->options->audit;
     slw_build_report_release(&r->report);
-    return slw_compile(r->compiler, &source, &options, &r->report, out, err);
+    cli_interrupt_begin();
+    const slw_code code = slw_compile(r->compiler, &source, &options, &r->report, out, err);
+    cli_interrupt_end();
+    return code;
 }
 
 static slw_code hydrate_source(run *r, slw_hydrated **out, slw_error *err) SLW_MAKES(*out);

@@ -236,7 +236,11 @@ static slw_code build(warm *w, slw_error *err) {
     options.listener = on_result;
     options.problem = on_problem;
     options.context = w;
-    return slw_warm(&options, w->requests, w->count, &w->counts, err);
+    options.cancel = cli_interrupt_token();
+    cli_interrupt_begin();
+    code = slw_warm(&options, w->requests, w->count, &w->counts, err);
+    cli_interrupt_end();
+    return code;
 }
 
 /* ---- after ------------------------------------------------------------------------------------------------------- */
