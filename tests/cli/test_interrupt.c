@@ -70,11 +70,15 @@ static pid_t hanging(void) {
     return compiler;
 }
 
-/* How it ended; a minute at most. */
-static int ended(pid_t child) {
+/* Sends the signal; the command ends by it, within a minute. */
+static void ends_by(pid_t child, int number) {
     int status = 0;
+    ck_assert_int_eq(kill(child, number), 0);
     for (int i = 0; i < 6000; i++) {
-        if (waitpid(child, &status, WNOHANG) == child) return status;
+        if (waitpid(child, &status, WNOHANG) == child) {
+            ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == number, "%x", (unsigned)status);
+            return;
+        }
         pause_ms(10);
     }
     (void)kill(child, SIGKILL);
@@ -104,9 +108,7 @@ START_TEST(while_it_compiles) {
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         const pid_t child = start(line("run examples/kernels/saxpy.c --flag -DOTHER " SAXPY), 0);
         const pid_t compiler = hanging();
-        ck_assert_int_eq(kill(child, signals[i]), 0);
-        const int status = ended(child);
-        ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == signals[i], "%x", (unsigned)status);
+        ends_by(child, signals[i]);
         nothing_is_left(compiler);
         char *said = slt_read_file(slt_path(scratch, "err", NULL), NULL);
         ck_assert_ptr_nonnull(strstr(said, "CANCELLED"));
@@ -120,9 +122,7 @@ START_TEST(while_the_compiler_is_asked_what_it_is) {
     hang(1);
     const pid_t child = start(line("run examples/kernels/saxpy.c " SAXPY), 0);
     const pid_t compiler = hanging();
-    ck_assert_int_eq(kill(child, SIGINT), 0);
-    const int status = ended(child);
-    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    ends_by(child, SIGINT);
     nothing_is_left(compiler);
 }
 END_TEST
@@ -136,9 +136,7 @@ START_TEST(what_was_ignored_stays_ignored) {
     pause_ms(500);
     ck_assert_int_eq(kill(compiler, 0), 0);
     ck_assert_int_eq(waitpid(child, NULL, WNOHANG), 0);
-    ck_assert_int_eq(kill(child, SIGTERM), 0);
-    const int status = ended(child);
-    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    ends_by(child, SIGTERM);
     nothing_is_left(compiler);
 }
 END_TEST
@@ -153,9 +151,7 @@ START_TEST(while_it_warms) {
     snprintf(verb, sizeof verb, "warm %s/warm.json", scratch);
     const pid_t child = start(line(verb), 0);
     const pid_t compiler = hanging();
-    ck_assert_int_eq(kill(child, SIGINT), 0);
-    const int status = ended(child);
-    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    ends_by(child, SIGINT);
     nothing_is_left(compiler);
 }
 END_TEST
@@ -179,9 +175,7 @@ START_TEST(a_kernel_that_never_ends_is_ended_by_the_first_signal) {
     const char *running = slt_path(scratch, "running", NULL);
     for (int i = 0; i < 6000 && access(running, F_OK) != 0; i++) pause_ms(10);
     ck_assert_int_eq(access(running, F_OK), 0);
-    ck_assert_int_eq(kill(child, SIGINT), 0);
-    const int status = ended(child);
-    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    ends_by(child, SIGINT);
 }
 END_TEST
 
