@@ -9,61 +9,76 @@
 #include "memo.h"
 #include "memo_table.h"
 
-#define MEMO_FILE "/m/identity.memo"
-#define HEADER_BYTES 64u
-#define RECORD_BYTES 128u
+#define MEMO_FILE         "/m/identity.memo"
+#define HEADER_BYTES      72u
+#define PLACE_BYTES       sizeof(slwi_memo_place)
+#define RECORD_BYTES      sizeof(slwi_memo_record)
 #define ANSWER_HEAD_BYTES 56u
 
-/* As memo_file.c lays them out; a change there makes this target weaker, not wrong. */
-static void repair(uint8_t *file, size_t size) {
-    uint32_t word = 1;
-    if (size < HEADER_BYTES) return;
-    memcpy(file, "slipway memo\n\0\0", 16);
-    memcpy(file + 16, &word, 4);
-    word = RECORD_BYTES;
-    memcpy(file + 20, &word, 4);
-    uint64_t count = 0, answers = 0;
-    memcpy(&count, file + 24, 8);
-    count %= (size - HEADER_BYTES) / RECORD_BYTES + 1;
-    answers = size - HEADER_BYTES - count * RECORD_BYTES;
-    memcpy(file + 24, &count, 8);
-    memcpy(file + 40, &answers, 8);
-    uint64_t check = slwi_mix(0, file, 56);
-    memcpy(file + 56, &check, 8);
-    size_t at = HEADER_BYTES;
-    for (; count > 0; count--, at += RECORD_BYTES) {
-        check = slwi_mix(0, file + at, RECORD_BYTES - 8);
-        memcpy(file + at + RECORD_BYTES - 8, &check, 8);
-    }
+/* Where memo_file.c has its numbers. A change there makes this target weaker, not wrong. */
+enum { PLACES_AT = 24, RECORDS_AT = 32, ANSWERS_BYTES_AT = 48, FILES_CHECK_AT = 56, CHECK_AT = 64 };
+
+static uint64_t number_at(const uint8_t *file, size_t at) {
+    uint64_t number = 0;
+    memcpy(&number, file + at, sizeof number);
+    return number;
+}
+
+static void put_number(uint8_t *file, size_t at, uint64_t number) {
+    memcpy(file + at, &number, sizeof number);
+}
+
+static void repair_answers(uint8_t *file, size_t at, size_t size) {
     while (size - at >= ANSWER_HEAD_BYTES) {
-        uint64_t length = 0;
-        memcpy(&length, file + at + 40, 8);
-        length %= size - at - ANSWER_HEAD_BYTES + 1;
-        memcpy(file + at + 40, &length, 8);
-        check = slwi_mix(slwi_mix(0, file + at, 48), file + at + ANSWER_HEAD_BYTES, (size_t)length);
-        memcpy(file + at + 48, &check, 8);
+        const uint64_t length = number_at(file, at + 40) % (size - at - ANSWER_HEAD_BYTES + 1);
+        put_number(file, at + 40, length);
+        put_number(file, at + 48, slwi_mix(slwi_mix(0, file + at, 48), file + at + ANSWER_HEAD_BYTES, (size_t)length));
         at += ANSWER_HEAD_BYTES + (size_t)length;
     }
 }
 
+/* Records keep the places they name, which may not be there: that is for the reader to see. */
+static void repair(uint8_t *file, size_t size) {
+    const uint32_t version = 2, record_bytes = RECORD_BYTES;
+    if (size < HEADER_BYTES) return;
+    memcpy(file, "slipway memo\n\0\0", 16);
+    memcpy(file + 16, &version, 4);
+    memcpy(file + 20, &record_bytes, 4);
+    const uint64_t places = number_at(file, PLACES_AT) % ((size - HEADER_BYTES) / PLACE_BYTES + 1);
+    const size_t records_at = HEADER_BYTES + (size_t)places * PLACE_BYTES;
+    const uint64_t records = number_at(file, RECORDS_AT) % ((size - records_at) / RECORD_BYTES + 1);
+    const size_t answers_at = records_at + (size_t)records * RECORD_BYTES;
+    put_number(file, PLACES_AT, places);
+    put_number(file, RECORDS_AT, records);
+    put_number(file, ANSWERS_BYTES_AT, size - answers_at);
+    put_number(file, FILES_CHECK_AT,
+               slwi_mix(slwi_mix(0, file + HEADER_BYTES, records_at - HEADER_BYTES), file + records_at,
+                        answers_at - records_at));
+    put_number(file, CHECK_AT, slwi_mix(0, file, CHECK_AT));
+    repair_answers(file, answers_at, size);
+}
+
 /* Asks for what the first records and the first answer may be about. */
 static void ask(slw_memo *memo, const uint8_t *file, size_t size) {
-    for (size_t at = HEADER_BYTES, i = 0; i < 8 && size >= at + RECORD_BYTES; at += RECORD_BYTES, i++) {
+    slwi_memo_place place;
+    memset(&place, 0, sizeof place);
+    if (size >= HEADER_BYTES + PLACE_BYTES) memcpy(&place, file + HEADER_BYTES, sizeof place);
+    for (size_t at = HEADER_BYTES, i = 0; i < 16 && size >= at + RECORD_BYTES; at += 24, i++) {
         slwi_memo_record record;
         memcpy(&record, file + at, sizeof record);
         slwi_stat stat;
         memset(&stat, 0, sizeof stat);
-        stat.dev = record.dev;
+        stat.dev = place.dev;
         stat.ino = record.ino;
         stat.size = record.size;
         stat.mtime_ns = record.mtime_ns;
         stat.ctime_ns = record.ctime_ns;
         slwi_volume volume;
         memset(&volume, 0, sizeof volume);
-        volume.dev = record.dev;
-        volume.mount_id = record.mount_id;
-        volume.fs.id = record.fs_id;
-        volume.fs.type = record.fs_type;
+        volume.dev = place.dev;
+        volume.mount_id = place.mount_id;
+        volume.fs.id = place.fs_id;
+        volume.fs.type = place.fs_type;
         volume.fs.memo_allowed = 1;
         slw_digest digest;
         (void)slwi_memo_get_file(memo, &stat, &volume, &digest);
@@ -86,9 +101,10 @@ static const slw_digest our_key = {{1, 2, 3}};
 static int knows_answer(slw_memo *memo) {
     slw_text text = SLW_TEXT_INIT;
     const slw_code rc = slwi_memo_get_answer(memo, &our_key, &text, NULL);
-    if (rc == SLW_OK) FUZZ_REQUIRE(text.size == 6 && memcmp(text.data, "answer", 6) == 0);
+    /* Another one under our key came with the file, and there was no memory for ours. */
+    const int ours = rc == SLW_OK && text.size == 6 && memcmp(text.data, "answer", 6) == 0;
     slw_text_release(&text);
-    return rc == SLW_OK;
+    return ours;
 }
 
 /* *kept: the memo took our answer, so closing has it to write. */
