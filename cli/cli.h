@@ -50,8 +50,8 @@ struct json_object;
 struct json_object *cli_slot_document(const char *directory, const char *name);
 const char *cli_member_text(struct json_object *object, const char *name); /* NULL: no text of that name */
 
-/* SIGINT, SIGTERM and SIGHUP between the two request the token, which every store opened here has: interrupt.c. NULL: no
-   memory for one. `obey` ends the command by the signal that came, once everything is given back. */
+/* SIGINT, SIGTERM and SIGHUP between the two request the token, which every store opened here has: interrupt.c. NULL:
+   no memory for one. `obey` ends the command by the signal that came, once everything is given back. */
 slw_cancel *cli_interrupt_token(void);
 void cli_interrupt_begin(void);
 void cli_interrupt_end(void);

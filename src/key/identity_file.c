@@ -115,6 +115,7 @@ slw_code slwi_gather_file(slwi_gather *gather, slwi_home *home, int directory, c
     if (seen != NULL) {
         if (!slwi_unchanged(&seen->stat, stat))
             return slwi_gather_fail(gather, err, resolved, "changed while being read");
+        seen->ahead = 0;
         *out = seen;
         return SLW_OK;
     }

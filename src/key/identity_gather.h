@@ -26,6 +26,7 @@ typedef struct slwi_seen {
     slwi_stat stat;
     slw_digest sha256;
     const struct slwi_elf *elf; /* once read */
+    int ahead; /* read ahead, and not looked at since: that is what makes it one of the files */
 } slwi_seen;
 
 /* A directory of seen files. */

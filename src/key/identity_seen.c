@@ -52,6 +52,7 @@ slw_code slwi_gather_find(slwi_gather *gather, const char *resolved, slwi_seen *
     if (home == NULL) return SLW_OK;
     const slw_code rc = index_home(gather, home, err);
     if (rc == SLW_OK) *out = (slwi_seen *)slwi_table_find(&gather->files, resolved, strlen(resolved));
+    if (*out != NULL && (*out)->ahead) *out = NULL;
     return rc;
 }
 

@@ -30,6 +30,7 @@ const char *slwi_snapshot_changed(const slwi_gather *gather) {
     const slwi_os *os = slwi_os_get();
     for (const slwi_seen *seen = gather->first_seen; seen != NULL; seen = seen->next) {
         slwi_stat now;
+        if (seen->ahead) continue; /* it was gone before it was walked */
         if (os->fstatat(os, AT_FDCWD, seen->named.path, 0, &now) < 0 || !slwi_unchanged(&now, &seen->stat)) {
             return seen->named.path;
         }

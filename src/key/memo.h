@@ -8,7 +8,7 @@
 #include "os.h"
 
 #define SLWI_MEMO_RECORDS_MAX      65536u   /* files; the longest unused are dropped */
-#define SLWI_MEMO_PLACES_MAX       256u     /* file systems they lie on, in all boots and machines; likewise */
+#define SLWI_MEMO_PLACES_MAX       256u     /* file systems they lie on, each boot and mount its own; likewise */
 #define SLWI_MEMO_ANSWERS_MAX      256u     /* likewise */
 #define SLWI_MEMO_ANSWER_BYTES_MAX 1048576u /* of one answer; a longer one is not kept */
 

@@ -136,13 +136,25 @@ int slwi_memo_load(const slw_memo *memo, slwi_memo_table *table, slwi_stat *out)
     return 0;
 }
 
+/* Place by place, or two that are old would drop each other by turns. */
+static int join_place(slwi_memo_table *joined, const slwi_memo_table *ours, uint32_t place) {
+    uint32_t newest_s = 0;
+    for (size_t i = 0; i < ours->count; i++) {
+        const slwi_memo_record *record = &ours->records[i];
+        if (record->place == place && record->used_s > newest_s) newest_s = record->used_s;
+    }
+    if (!slwi_memo_table_welcomes(joined, &ours->places[place], newest_s)) return 0;
+    for (size_t i = 0; i < ours->count; i++) {
+        const slwi_memo_record *record = &ours->records[i];
+        if (record->place == place && !slwi_memo_table_put(joined, &ours->places[place], record)) return -ENOMEM;
+    }
+    return 0;
+}
+
 /* Brings in what another process has written since our file was loaded; ours is the newer where both know a file. */
 static int join_others(const slw_memo *memo, slwi_memo_table *joined, slwi_stat *now) {
     int r = slwi_memo_load(memo, joined, now);
-    for (size_t i = 0; r == 0 && i < memo->table.count; i++) {
-        const slwi_memo_record *record = &memo->table.records[i];
-        if (!slwi_memo_table_put(joined, &memo->table.places[record->place], record)) r = -ENOMEM;
-    }
+    for (uint32_t i = 0; r == 0 && i < memo->table.place_count; i++) r = join_place(joined, &memo->table, i);
     for (const slwi_memo_answer *answer = memo->table.answers; r == 0 && answer != NULL; answer = answer->next) {
         const slw_bytes bytes = {answer->bytes, answer->size};
         if (!slwi_memo_table_put_answer(joined, &answer->key, answer->used_ns, bytes)) r = -ENOMEM;

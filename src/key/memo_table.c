@@ -27,16 +27,21 @@ void slwi_memo_table_clear(slwi_memo_table *table) {
     slwi_memo_table_init(table, &allocator);
 }
 
+static int is_place(const slwi_memo_table *table, size_t number, const slwi_memo_place *place) {
+    return memcmp(&table->places[number], place, sizeof *place) == 0;
+}
+
 /* The number of a place; place_count: it is not there. */
 static size_t number_of(const slwi_memo_table *table, const slwi_memo_place *place) {
+    if (table->place < table->place_count && is_place(table, table->place, place)) return table->place;
     size_t number = 0;
-    while (number < table->place_count && memcmp(&table->places[number], place, sizeof *place) != 0) number++;
+    while (number < table->place_count && !is_place(table, number, place)) number++;
     return number;
 }
 
 /* The slot where a record stands or would stand. There is always an empty one. */
 static uint32_t *slot_of(const slwi_memo_table *table, size_t place, uint64_t ino) {
-    size_t at = (size_t)slwi_mix_word(place, ino) & (table->index_size - 1);
+    size_t at = (size_t)slwi_mix_word(slwi_mix_word(0, place + 1), ino) & (table->index_size - 1);
     for (; table->index[at] != 0; at = (at + 1) & (table->index_size - 1)) {
         const slwi_memo_record *there = &table->records[table->index[at] - 1];
         if (there->ino == ino && there->place == place) break;
@@ -82,6 +87,7 @@ static slwi_memo_record *find(slwi_memo_table *table, size_t place, uint64_t ino
 
 slwi_memo_record *slwi_memo_table_find(slwi_memo_table *table, const slwi_memo_place *place, uint64_t ino) {
     const size_t number = number_of(table, place);
+    table->place = number;
     return number == table->place_count ? NULL : find(table, number, ino);
 }
 
@@ -127,7 +133,7 @@ static void drop_oldest(slwi_memo_table *table, size_t quota) {
     fill_index(table);
 }
 
-static size_t oldest_place(const slwi_memo_table *table) {
+static size_t oldest_place(const slwi_memo_table *table, uint32_t *out_used_s) {
     uint32_t used_s[SLWI_MEMO_PLACES_MAX] = {0};
     size_t oldest = 0;
     for (size_t i = 0; i < table->count; i++) {
@@ -137,6 +143,7 @@ static size_t oldest_place(const slwi_memo_table *table) {
     for (size_t i = 1; i < table->place_count; i++) {
         if (used_s[i] < used_s[oldest]) oldest = i;
     }
+    *out_used_s = used_s[oldest];
     return oldest;
 }
 
@@ -159,7 +166,8 @@ static void drop_place(slwi_memo_table *table, size_t number) {
 
 /* 0: no memory. */
 static int add_place(slwi_memo_table *table, const slwi_memo_place *place) {
-    if (table->place_count >= SLWI_MEMO_PLACES_MAX) drop_place(table, oldest_place(table));
+    uint32_t used_s = 0;
+    if (table->place_count >= SLWI_MEMO_PLACES_MAX) drop_place(table, oldest_place(table, &used_s));
     slwi_memo_place *grown =
         slwi_realloc_array(&table->allocator, table->places, table->place_count + 1, sizeof *grown);
     if (grown == NULL) return 0;
@@ -181,6 +189,13 @@ static int make_room(slwi_memo_table *table) {
     return table->count * 2 + 2 <= table->index_size || build_index(table, table->count * 2 + 2);
 }
 
+int slwi_memo_table_welcomes(const slwi_memo_table *table, const slwi_memo_place *place, uint32_t used_s) {
+    uint32_t oldest_s = 0;
+    if (table->place_count < SLWI_MEMO_PLACES_MAX || number_of(table, place) < table->place_count) return 1;
+    (void)oldest_place(table, &oldest_s);
+    return oldest_s < used_s;
+}
+
 int slwi_memo_table_put(slwi_memo_table *table, const slwi_memo_place *place, const slwi_memo_record *record) {
     if (table->index == NULL && !build_index(table, table->count + 1)) return 0;
     size_t number = number_of(table, place);
@@ -188,6 +203,7 @@ int slwi_memo_table_put(slwi_memo_table *table, const slwi_memo_place *place, co
         if (!add_place(table, place)) return 0;
         number = table->place_count - 1;
     }
+    table->place = number;
     slwi_memo_record *there = find(table, number, record->ino);
     if (there == NULL) {
         if (!make_room(table)) return 0;

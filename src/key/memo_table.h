@@ -33,6 +33,7 @@ typedef struct slwi_memo_table {
     slw_allocator allocator;
     slwi_memo_place *places;
     size_t place_count;
+    size_t place; /* the one asked for last */
     slwi_memo_record *records;
     size_t count, capacity;
     uint32_t *index; /* open addressing; 0 empty, else 1 + the number of a record; NULL until one is looked for by it */
@@ -47,6 +48,9 @@ void slwi_memo_table_clear(slwi_memo_table *table);
 
 /* The record of this file, whatever its times; NULL: none, or no memory to look for it. */
 slwi_memo_record *slwi_memo_table_find(slwi_memo_table *table, const slwi_memo_place *place, uint64_t ino);
+/* Whether a put of a record of this place, last used then, would keep it: the place is there, there is room for it, or
+   another was unused longer. */
+int slwi_memo_table_welcomes(const slwi_memo_table *table, const slwi_memo_place *place, uint32_t used_s);
 /* Adds or replaces; record->place is set here. When there are too many records, the quarter that was unused longest is
    dropped; when too many places, the one unused longest, with its records. 0: no memory. */
 int slwi_memo_table_put(slwi_memo_table *table, const slwi_memo_place *place, const slwi_memo_record *record);

@@ -16,7 +16,8 @@
 #include "tree_ahead.h"
 #include "tree_list.h"
 
-#define FRAME_SCHEMA "slipway.tree.1"
+#define FRAME_SCHEMA     "slipway.tree.1"
+#define FRAME_NAME_BYTES 256u
 
 typedef struct tree_path {
     char text[SLWI_PATH_BYTES];
@@ -54,26 +55,35 @@ static unsigned char *frame_u64(unsigned char *to, uint64_t value) {
     return to + 8;
 }
 
-static unsigned char *frame_text(unsigned char *to, const char *text) {
-    const size_t size = strlen(text);
-    to = frame_u64(to, size);
-    memcpy(to, text, size); // NOLINT(bugprone-not-null-terminated-result): its size stands before it
-    return to + size;
+static void put_u64(slwi_sha256_ctx *ctx, uint64_t value) {
+    unsigned char bytes[8];
+    (void)frame_u64(bytes, value);
+    slwi_sha256_update(ctx, bytes, sizeof bytes);
 }
 
-static void put_schema(slwi_sha256_ctx *ctx) {
-    unsigned char text[8 + sizeof FRAME_SCHEMA];
-    slwi_sha256_update(ctx, text, (size_t)(frame_text(text, FRAME_SCHEMA) - text));
+static void put_bytes(slwi_sha256_ctx *ctx, const char *bytes, size_t size) {
+    put_u64(ctx, size);
+    slwi_sha256_update(ctx, bytes, size);
 }
 
-/* One entry: kind, name, where it leads ("" unless it is a link), size of a file, digest. Laid out first, for some ten
-   thousand of them are hashed. */
+/* One entry: kind, name, where it leads ("" unless it is a link), size of a file, digest. Some ten thousand of them are
+   hashed, so what is usual is laid out first and hashed at once; small, for this stands in a recursion. */
 static void put_frame(slwi_sha256_ctx *ctx, char kind, const char *name, const char *target, uint64_t size,
                       const slw_digest *digest) {
-    unsigned char frame[1 + 8 + SLWI_PATH_BYTES + 8 + SLWI_PATH_BYTES + 8 + sizeof *digest], *to = frame;
-    *to++ = (unsigned char)kind;
-    to = frame_text(to, name);
-    to = frame_text(to, target);
+    unsigned char frame[1 + 8 + FRAME_NAME_BYTES + 8 + 8 + sizeof *digest];
+    const size_t name_size = strlen(name);
+    if (name_size > FRAME_NAME_BYTES || target[0] != 0) {
+        slwi_sha256_update(ctx, &kind, 1);
+        put_bytes(ctx, name, name_size);
+        put_bytes(ctx, target, strlen(target));
+        put_u64(ctx, size);
+        slwi_sha256_update(ctx, digest->bytes, sizeof digest->bytes);
+        return;
+    }
+    frame[0] = (unsigned char)kind;
+    unsigned char *to = frame_u64(frame + 1, name_size);
+    memcpy(to, name, name_size); // NOLINT(bugprone-not-null-terminated-result): its size stands before it
+    to = frame_u64(to + name_size, 0);
     to = frame_u64(to, size);
     memcpy(to, digest->bytes, sizeof digest->bytes);
     slwi_sha256_update(ctx, frame, (size_t)(to - frame) + sizeof digest->bytes);
@@ -254,6 +264,7 @@ static slw_code second_pass(tree_walk *walk, size_t base, size_t end, slwi_sha25
         } else {
             char *target = slwi_alloc(&walk->gather->allocator, SLWI_PATH_BYTES);
             if (target == NULL) rc = slwi_fail_memory(err, SLWI_PATH_BYTES);
+            if (target != NULL) target[0] = 0; /* as it stays when the link leads nowhere by now */
             if (target != NULL) rc = follow_link(walk, &digest, target, err);
             if (rc == SLW_OK && target != NULL) put_frame(ctx, 'D', item_name(walk, at), target, 0, &digest);
             slwi_free(&walk->gather->allocator, target);
@@ -290,7 +301,8 @@ static slw_code enter(tree_walk *walk, const slwi_stat *stat, int *ok, slw_error
     return SLW_OK;
 }
 
-/* The names of the open directory onto the stack: from the memo where it knows them, else listed. 0 or -errno. */
+/* The names of the open directory onto the stack: from the memo or from reading ahead, where one of them knows them,
+   else listed. 0 or -errno. */
 static int read_names(tree_walk *walk, int fd, const slwi_stat *stat, slwi_fact *fact) {
     const slwi_volume *volume = slwi_gather_volume(walk->gather, fd, stat);
     const size_t base = walk->stack.count;
@@ -343,7 +355,7 @@ static slw_code walk_directory(tree_walk *walk, slw_digest *out, slw_error *err)
         return rc;
     }
     slwi_sha256_init(&ctx);
-    put_schema(&ctx);
+    put_bytes(&ctx, FRAME_SCHEMA, sizeof FRAME_SCHEMA - 1);
     rc = list_names(walk, fd, &stat, &ok, err);
     const size_t end = walk->stack.count;
     if (rc == SLW_OK && ok) rc = first_pass(walk, fd, base, &ctx, err);

@@ -182,6 +182,7 @@ static void finish(ahead *a, ahead_lane *lane) {
         a->no_memory = 1;
         return;
     }
+    seen->ahead = 1;
     a->gather->cost.read_files++;
     a->gather->cost.read_bytes += lane->stat.size;
 }

@@ -9,7 +9,7 @@
 /* Puts the regular files below a resolved directory into the gather, as they are now. The walk that follows looks at
    each again and refuses one that has changed; what is not put there, for whatever reason, the walk reads itself and
    says what is wrong with it. So nothing fails here but NO_MEMORY. Afterwards `names` knows those of settled
-   directories. */
+   directories, as many as it may hold. */
 slw_code slwi_tree_read_ahead(slwi_gather *gather, slwi_memo_tree *names, const char *resolved, slw_error *err);
 
 #endif

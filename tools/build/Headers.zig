@@ -34,7 +34,7 @@ fn gather(headers: *Headers, folder: []const u8) !void {
         if (!std.mem.endsWith(u8, entry.basename, ".h")) continue;
         const text = try dir.readFileAlloc(b.graph.io, entry.path, b.allocator, .unlimited);
         const slot = try headers.by_name.getOrPutValue(b.dupe(entry.basename), .empty);
-        try slot.value_ptr.append(b.allocator, .{ .digest = std.hash.Wyhash.hash(0, text), .includes = try includesOf(b, text) });
+        try slot.value_ptr.append(b.allocator, .{ .digest = std.hash.Wyhash.hash(std.hash.Wyhash.hash(0, entry.path), text), .includes = try includesOf(b, text) });
     }
 }
 

@@ -195,7 +195,7 @@ START_TEST(records_are_bounded_and_the_oldest_go) {
 }
 END_TEST
 
-/* Each place has three records; as in a cache that many machines share. */
+/* Each place has three records. */
 START_TEST(places_are_bounded_and_the_one_unused_longest_goes) {
     static const slw_allocator standard = SLW_ALLOCATOR_INIT;
     slwi_memo_table table;
@@ -221,6 +221,10 @@ START_TEST(places_are_bounded_and_the_one_unused_longest_goes) {
             ck_assert_uint_eq(table.places[found->place].dev, i / 3);
         }
     }
+    const slwi_memo_place known = device(20), other = device(all);
+    ck_assert_int_eq(slwi_memo_table_welcomes(&table, &known, 0), 1);
+    ck_assert_int_eq(slwi_memo_table_welcomes(&table, &other, 17), 0); /* the fifth was used at 15, 16 and 17 */
+    ck_assert_int_eq(slwi_memo_table_welcomes(&table, &other, 18), 1);
     slwi_memo_table_clear(&table);
 }
 END_TEST

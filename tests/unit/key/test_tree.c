@@ -286,6 +286,64 @@ START_TEST(a_file_that_changes_while_it_is_read_is_a_failure) {
 }
 END_TEST
 
+static char gone[512];
+static int countdown; /* calls until it goes */
+
+/* A link is read when it is met and once more when its directory is walked: then its target is gone. */
+static int64_t read_link_and_remove(const slwi_os *os, int dirfd, const char *path, char *out, size_t size) {
+    (void)os;
+    if (--countdown == 0) ck_assert_int_eq(rmdir(gone), 0);
+    return slwi_os_real()->readlinkat(slwi_os_real(), dirfd, path, out, size);
+}
+
+START_TEST(a_link_whose_directory_goes_during_the_walk_is_a_failure) {
+    const char *dir = slt_scratch();
+    const char *elsewhere = kit_dir(slt_scratch(), "target");
+    ck_assert_int_eq(symlink(elsewhere, slt_path(dir, "link", NULL)), 0);
+    snprintf(gone, sizeof gone, "%s", elsewhere);
+    countdown = 2;
+    spy = *slwi_os_real();
+    spy.readlinkat = read_link_and_remove;
+    slwi_os_replace(&spy);
+    kit_tree_fails(dir, "/link", "dangling");
+    slwi_os_replace(NULL);
+    ck_assert_int_le(countdown, 0);
+}
+END_TEST
+
+/* What was read ahead and is gone when the walk comes is no part of the tree, and does not have to be there later. */
+static int64_t read_and_remove(const slwi_os *os, int fd, void *data, size_t size) {
+    (void)os;
+    const int64_t got = slwi_os_real()->read(slwi_os_real(), fd, data, size);
+    if (--countdown == 0) ck_assert_int_eq(unlink(gone), 0);
+    return got;
+}
+
+START_TEST(a_file_that_goes_before_it_is_walked_does_not_count) {
+    const char *dir = slt_scratch();
+    slw_digest with, without;
+    kit_put(dir, "a", "one");
+    without = kit_tree(dir);
+    kit_put(dir, "b", "two");
+    kit_put(dir, "c", "three");
+    snprintf(gone, sizeof gone, "%s", slt_path(dir, "c", NULL));
+    ck_assert_int_eq(unlink(slt_path(dir, "b", NULL)), 0);
+    countdown = 2; /* both are read ahead */
+    spy = *slwi_os_real();
+    spy.read = read_and_remove;
+    slwi_os_replace(&spy);
+    slw_identity *identity = kit_identity();
+    slt_ok(slw_identity_add_tree(identity, "tools", dir, 0, &err), &err);
+    slwi_os_replace(NULL);
+    ck_assert_int_eq(kit_seal(identity, &with), 1);
+    slt_ok(slw_identity_recheck(identity, &err), &err);
+    slw_identity_release(&identity);
+    ck_assert_int_le(countdown, 0);
+    const slw_digest now = kit_tree(dir);
+    ck_assert(kit_same(&now, &without));
+}
+END_TEST
+
 START_TEST(a_name_that_appears_during_the_walk_is_a_failure) {
     const char *dir = slt_scratch();
     kit_put(kit_dir(dir, "first"), "a", "one");
@@ -385,6 +443,8 @@ int main(void) {
     tcase_add_test(tests, an_absent_root_is_a_failure_or_with_optional_a_fact);
     tcase_add_test(tests, a_root_that_is_a_dangling_link_is_a_failure_also_with_optional);
     tcase_add_test(tests, a_file_that_changes_while_it_is_read_is_a_failure);
+    tcase_add_test(tests, a_link_whose_directory_goes_during_the_walk_is_a_failure);
+    tcase_add_test(tests, a_file_that_goes_before_it_is_walked_does_not_count);
     tcase_add_test(tests, a_name_that_appears_during_the_walk_is_a_failure);
     tcase_add_test(tests, seven_hundred_levels_pass_with_few_descriptors_and_eleven_hundred_do_not);
     tcase_add_test(tests, names_that_are_no_utf8_have_an_order_and_an_identity);
