@@ -231,20 +231,34 @@ static slw_code first_pass(tree_walk *walk, int fd, size_t base, slwi_sha256_ctx
     return rc;
 }
 
-/* A link to a directory: the walk goes on where it leads, under the link's own logical path. */
-static slw_code follow_link(tree_walk *walk, slw_digest *digest, char target[SLWI_PATH_BYTES], slw_error *err) {
-    slwi_stat stat = {0};
-    int error = 0;
-    slw_code rc = resolve_link(walk, target, &stat, &error, err);
-    if (rc != SLW_OK) return rc;
-    if (error != 0) return link_failed(walk, error, err);
+/* The walk goes on where a link leads, under the link's own logical path. */
+static slw_code walk_target(tree_walk *walk, const char *target, const slwi_stat *stat, slw_digest *digest,
+                            slw_error *err) {
     char *kept = slwi_strndup(&walk->gather->allocator, walk->resolved.text, walk->resolved.size);
     if (kept == NULL) return slwi_fail_memory(err, walk->resolved.size + 1);
-    rc = slwi_gather_fact(walk->gather, SLWI_FACT_LEADS_TO, walk->logical.text, &stat, NULL, err);
+    slw_code rc = slwi_gather_fact(walk->gather, SLWI_FACT_LEADS_TO, walk->logical.text, stat, NULL, err);
     (void)path_set(&walk->resolved, target);
     if (rc == SLW_OK) rc = walk_directory(walk, digest, err);
     (void)path_set(&walk->resolved, kept);
     slwi_free(&walk->gather->allocator, kept);
+    return rc;
+}
+
+/* A link to a directory; it may lead elsewhere by now, or nowhere. */
+static slw_code follow_link(tree_walk *walk, size_t at, slwi_sha256_ctx *ctx, slw_error *err) {
+    slwi_stat stat = {0};
+    slw_digest digest = {{0}};
+    int error = 0;
+    char *target = slwi_alloc(&walk->gather->allocator, SLWI_PATH_BYTES);
+    if (target == NULL) return slwi_fail_memory(err, SLWI_PATH_BYTES);
+    slw_code rc = resolve_link(walk, target, &stat, &error, err);
+    if (rc == SLW_OK && error != 0) {
+        rc = link_failed(walk, error, err);
+    } else if (rc == SLW_OK) {
+        rc = walk_target(walk, target, &stat, &digest, err);
+        if (rc == SLW_OK) put_frame(ctx, 'D', item_name(walk, at), target, 0, &digest);
+    }
+    slwi_free(&walk->gather->allocator, target);
     return rc;
 }
 
@@ -262,12 +276,7 @@ static slw_code second_pass(tree_walk *walk, size_t base, size_t end, slwi_sha25
             rc = walk_directory(walk, &digest, err);
             put_frame(ctx, 'd', item_name(walk, at), "", 0, &digest);
         } else {
-            char *target = slwi_alloc(&walk->gather->allocator, SLWI_PATH_BYTES);
-            if (target == NULL) rc = slwi_fail_memory(err, SLWI_PATH_BYTES);
-            if (target != NULL) target[0] = 0; /* as it stays when the link leads nowhere by now */
-            if (target != NULL) rc = follow_link(walk, &digest, target, err);
-            if (rc == SLW_OK && target != NULL) put_frame(ctx, 'D', item_name(walk, at), target, 0, &digest);
-            slwi_free(&walk->gather->allocator, target);
+            rc = follow_link(walk, at, ctx, err);
         }
         path_pop(&walk->logical, logical);
         path_pop(&walk->resolved, resolved);
