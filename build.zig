@@ -123,6 +123,7 @@ pub fn build(b: *std.Build) void {
         .lint = b.step("lint", "clang-tidy over src/, warnings as errors"),
         .asan = b.step("asan", "the Check programs under AddressSanitizer and UBSan (clang)"),
         .tsan = b.step("tsan", "the Check programs under ThreadSanitizer (clang)"),
+        .package = b.step("package", "a Zig project that depends on this one builds and runs"),
         .replay = b.step("replay", "run every corpus file of fuzz/ through its target"),
         .fuzz_build = b.step("fuzz-build", "the fuzz targets with libFuzzer, ASan and UBSan (clang), into zig-out/fuzz"),
         .fuzz_afl_build = b.step("fuzz-afl-build", "the fuzz targets for AFL++ (afl-clang-fast), into zig-out/afl"),
@@ -136,18 +137,22 @@ pub fn build(b: *std.Build) void {
         .doubles = b.step("doubles", "the doubles of libcuda and libamdhip64, into zig-out/doubles"),
         .bench = b.step("bench", "benchmarks: ratios to a floor measured in the same run"),
         .demo = b.step("demo", "six kernels cold, then hot, on the host driver"),
+        .rest = b.step("install-rest", "what `install` has beside the static library and its headers: the shared one, the commands"),
         .check = b.step("check", "compile everything, and the library for the cross targets; run nothing"),
     };
 
     const library = staticLibrary(b, target, optimize);
+    library.installHeadersDirectory(b.path("include"), "", .{});
     b.installArtifact(library);
+    // Three things are called slipway. What a package that depends on this one gets by that name is the static library, the only one that
+    // `install` has at its first level.
+    b.getInstallStep().dependOn(steps.rest);
     const shared = sharedLibrary(b, target, optimize);
-    b.installArtifact(shared);
-    b.installDirectory(.{ .source_dir = b.path("include"), .install_dir = .header, .install_subdir = "", .include_extensions = &.{".h"} });
+    steps.rest.dependOn(&b.addInstallArtifact(shared, .{}).step);
     const command = userProgram(b, target, optimize, library, "slipway", "cli", cli_files);
-    b.installArtifact(command);
+    steps.rest.dependOn(&b.addInstallArtifact(command, .{}).step);
     const nvrtc = nvrtcProgram(b, target, optimize);
-    b.installArtifact(nvrtc);
+    steps.rest.dependOn(&b.addInstallArtifact(nvrtc, .{}).step);
     steps.build_tests.dependOn(&nvrtc.step);
 
     const s = Build{ .b = b, .target = target, .optimize = optimize, .library = library, .shared = shared, .command = command, .doubles = buildDoubles(b, target, optimize) };
@@ -160,6 +165,8 @@ pub fn build(b: *std.Build) void {
     steps.run_tests.dependOn(steps.unit);
     steps.run_tests.dependOn(steps.house);
     steps.run_tests.dependOn(steps.compile_fail);
+    addPackage(s, steps.package);
+    steps.run_tests.dependOn(steps.package);
     addReplay(s, steps.replay);
     steps.run_tests.dependOn(steps.replay);
     addGpuCheck(s, steps.gpu_check, steps.gpu);
@@ -490,6 +497,11 @@ fn addHouse(s: Build, step: *std.Build.Step) void {
     run.addArtifactArg(s.shared);
     run.addArtifactArg(s.library);
     step.dependOn(&run.step);
+}
+
+/// What another Zig project gets.
+fn addPackage(s: Build, step: *std.Build.Step) void {
+    step.dependOn(&script(s, "tests/package/run.sh").step);
 }
 
 fn addCompileFail(s: Build, step: *std.Build.Step) void {

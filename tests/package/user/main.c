@@ -1,0 +1,6 @@
+#include <slipway/slipway.h>
+#include <stdio.h>
+
+int main(void) {
+    return puts(slw_version()) < 0;
+}
