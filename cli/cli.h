@@ -55,6 +55,7 @@ const char *cli_member_text(struct json_object *object, const char *name); /* NU
 slw_cancel *cli_interrupt_token(void);
 void cli_interrupt_begin(void);
 void cli_interrupt_end(void);
+int cli_interrupted(void); /* also where the build was done by then and did not notice */
 void cli_interrupt_obey(void);
 
 /* Opens the store of the places with the options. */

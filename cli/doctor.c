@@ -23,6 +23,7 @@ static slw_code open_any_store(findings *f) {
     slw_store_options options = SLW_STORE_OPTIONS_INIT;
     options.root = "/nonexistent/slipway";
     options.read_only = 1;
+    options.cancel = cli_interrupt_token();
     return slw_store_open(&options, &f->for_compiler, &f->compiler_error);
 }
 

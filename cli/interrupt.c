@@ -40,6 +40,10 @@ void cli_interrupt_end(void) {
     for (int i = 0; i < SIGNALS; i++) (void)sigaction(signals[i], &before[i], NULL);
 }
 
+int cli_interrupted(void) {
+    return caught != 0;
+}
+
 void cli_interrupt_obey(void) {
     slw_cancel_release(&token);
     if (caught == 0) return;

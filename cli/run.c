@@ -218,7 +218,11 @@ static slw_code compile(run *r, slw_cached **out, slw_error *err) {
     cli_interrupt_begin();
     const slw_code code = slw_compile(r->compiler, &source, &options, &r->report, out, err);
     cli_interrupt_end();
-    return code;
+    if (code != SLW_OK || !cli_interrupted()) return code;
+    slw_cached_discard(out); /* nobody waits for the launch any more */
+    err->code = SLW_E_CANCELLED;
+    snprintf(err->message, sizeof err->message, "interrupted before the launch");
+    return err->code;
 }
 
 static slw_code hydrate_source(run *r, slw_hydrated **out, slw_error *err) SLW_MAKES(*out);
