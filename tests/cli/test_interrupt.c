@@ -119,7 +119,8 @@ START_TEST(while_it_compiles) {
 END_TEST
 
 START_TEST(while_the_compiler_is_asked_what_it_is) {
-    static const char *const verbs[] = {"run examples/kernels/saxpy.c " SAXPY, "doctor", "doctor --no-cache"};
+    static const char run[] = "run examples/kernels/saxpy.c " SAXPY;
+    static const char *const verbs[] = {run, "doctor", "doctor --no-cache"};
     hang(1);
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         const pid_t child = start(line(verbs[i]), 0);
