@@ -111,7 +111,8 @@ slw_code slwi_gather_file(slwi_gather *gather, slwi_home *home, int directory, c
     slw_digest digest;
     int good = 0;
     *out = NULL;
-    slwi_seen *seen = !home->indexed ? NULL : (slwi_seen *)slwi_table_find(&gather->files, resolved, strlen(resolved));
+    slwi_seen *seen = NULL;
+    if (home->indexed) seen = (slwi_seen *)slwi_table_find(&gather->files, resolved, strlen(resolved));
     if (seen != NULL) {
         if (!slwi_unchanged(&seen->stat, stat))
             return slwi_gather_fail(gather, err, resolved, "changed while being read");

@@ -17,7 +17,12 @@ static slw_code index_home(slwi_gather *gather, slwi_home *home, slw_error *err)
     return SLW_OK;
 }
 
-static slw_code make_home(slwi_gather *gather, const char *path, size_t size, slwi_home **out, slw_error *err) {
+/* The home of a directory; *fresh: it is made here. */
+static slw_code home_of(slwi_gather *gather, const char *path, size_t size, slwi_home **out, int *fresh,
+                        slw_error *err) {
+    *out = (slwi_home *)slwi_table_find(&gather->homes, path, size);
+    *fresh = *out == NULL;
+    if (!*fresh) return SLW_OK;
     slwi_home *home = slwi_arena_alloc(&gather->arena, sizeof *home);
     if (home == NULL || !slwi_table_reserve(&gather->homes)) return slwi_fail_memory(err, sizeof *home);
     home->named.path = slwi_arena_copy(&gather->arena, path, size);
@@ -34,15 +39,14 @@ static size_t directory_size(const char *path) {
 }
 
 slw_code slwi_gather_enter(slwi_gather *gather, const char *resolved, slwi_home **out, slw_error *err) {
-    const size_t size = strcmp(resolved, "/") == 0 ? 0 : strlen(resolved);
-    *out = (slwi_home *)slwi_table_find(&gather->homes, resolved, size);
-    return *out != NULL ? index_home(gather, *out, err) : make_home(gather, resolved, size, out, err);
+    int fresh = 0;
+    const slw_code rc = home_of(gather, resolved, strcmp(resolved, "/") == 0 ? 0 : strlen(resolved), out, &fresh, err);
+    return rc == SLW_OK && !fresh ? index_home(gather, *out, err) : rc;
 }
 
 slw_code slwi_gather_home(slwi_gather *gather, const char *resolved, slwi_home **out, slw_error *err) {
-    const size_t size = directory_size(resolved);
-    *out = (slwi_home *)slwi_table_find(&gather->homes, resolved, size);
-    const slw_code rc = *out != NULL ? SLW_OK : make_home(gather, resolved, size, out, err);
+    int fresh = 0;
+    const slw_code rc = home_of(gather, resolved, directory_size(resolved), out, &fresh, err);
     return rc == SLW_OK ? index_home(gather, *out, err) : rc;
 }
 

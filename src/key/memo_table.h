@@ -48,8 +48,8 @@ void slwi_memo_table_clear(slwi_memo_table *table);
 
 /* The record of this file, whatever its times; NULL: none, or no memory to look for it. */
 slwi_memo_record *slwi_memo_table_find(slwi_memo_table *table, const slwi_memo_place *place, uint64_t ino);
-/* Whether a put of a record of this place, last used then, would keep it: the place is there, there is room for it, or
-   another was unused longer. */
+/* Whether a place that was last used then is worth a put: it is there, there is room for it, or another, whose room it
+   takes, was unused longer. A put itself does not ask. */
 int slwi_memo_table_welcomes(const slwi_memo_table *table, const slwi_memo_place *place, uint32_t used_s);
 /* Adds or replaces; record->place is set here. When there are too many records, the quarter that was unused longest is
    dropped; when too many places, the one unused longest, with its records. 0: no memory. */

@@ -440,8 +440,8 @@ static slw_code digest_root(tree_walk *walk, const char *root, int optional, slw
     }
     slw_code rc = find_root(walk, optional, out, &ok, err);
     if (rc == SLW_OK && ok) {
-        /* Without a memo every file is read; with one, as good as none. */
         slwi_memo_tree_begin(&walk->memo, &walk->gather->allocator, walk->gather->memo, out->resolved);
+        /* Without a memo every file is read; with one, as good as none. */
         if (walk->gather->memo == NULL) rc = slwi_tree_read_ahead(walk->gather, &walk->memo, out->resolved, err);
         if (rc == SLW_OK) rc = walk_directory(walk, &out->digest, err);
         if (rc == SLW_OK) rc = check_again(walk, *facts, err);

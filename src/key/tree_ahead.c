@@ -200,24 +200,33 @@ static int supply(ahead *a, ahead_lane *lane) {
     }
 }
 
+/* The whole blocks that a lane holds. */
+static size_t held(const ahead_lane *lane) {
+    return (lane->end - lane->at) / BLOCK_BYTES * BLOCK_BYTES;
+}
+
+static void hash_both(ahead_lane *one, ahead_lane *two) {
+    const size_t size = held(one) < held(two) ? held(one) : held(two);
+    slwi_sha256_update_two(&one->hash, one->chunk + one->at, &two->hash, two->chunk + two->at, size);
+    one->at += size;
+    two->at += size;
+}
+
+static void hash_alone(ahead_lane *lane) {
+    const size_t size = held(lane);
+    slwi_sha256_update(&lane->hash, lane->chunk + lane->at, size);
+    lane->at += size;
+}
+
 static void read_all(ahead *a) {
-    ahead_lane *one = &a->lanes[0], *two = &a->lanes[1];
-    while (supply(a, one)) {
-        const int both = supply(a, two);
-        const size_t of_one = one->end - one->at, of_two = both ? two->end - two->at : of_one;
-        const size_t size = (of_one < of_two ? of_one : of_two) / BLOCK_BYTES * BLOCK_BYTES;
-        if (both) {
-            slwi_sha256_update_two(&one->hash, one->chunk + one->at, &two->hash, two->chunk + two->at, size);
-            two->at += size;
+    for (;;) {
+        const int first = supply(a, &a->lanes[0]), second = supply(a, &a->lanes[1]);
+        if (!first && !second) return;
+        if (first && second) {
+            hash_both(&a->lanes[0], &a->lanes[1]);
         } else {
-            slwi_sha256_update(&one->hash, one->chunk + one->at, size);
+            hash_alone(&a->lanes[first ? 0 : 1]);
         }
-        one->at += size;
-    }
-    while (supply(a, two)) {
-        const size_t size = (two->end - two->at) / BLOCK_BYTES * BLOCK_BYTES;
-        slwi_sha256_update(&two->hash, two->chunk + two->at, size);
-        two->at += size;
     }
 }
 
